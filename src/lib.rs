@@ -1,0 +1,6 @@
+//! Ottla, a broker that speaks Kafka's wire protocol.
+
+pub(crate) mod clock;
+pub(crate) mod limits;
+pub(crate) mod protocol;
+pub(crate) mod types;

@@ -1,0 +1,142 @@
+//! The quantities every layer speaks of. Two numbers of different meaning never share a bare integer.
+
+use std::fmt;
+use std::ops::{Add, Sub};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A record's position in its partition; the first is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Offset(pub(crate) i64);
+
+impl Offset {
+    /// The first offset of a partition.
+    pub(crate) const ZERO: Self = Self(0);
+
+    /// How many offsets lie between `earlier` and this one; `None` when `earlier` is later.
+    #[must_use]
+    pub(crate) fn checked_since(self, earlier: Self) -> Option<u64> {
+        self.0.checked_sub(earlier.0).and_then(|gap| u64::try_from(gap).ok())
+    }
+}
+
+impl Add<i64> for Offset {
+    type Output = Self;
+    fn add(self, count: i64) -> Self {
+        Self(self.0 + count)
+    }
+}
+
+impl Sub for Offset {
+    type Output = i64;
+    fn sub(self, other: Self) -> i64 {
+        self.0 - other.0
+    }
+}
+
+impl fmt::Display for Offset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The number of a leader's term; grows with each leader of a partition (KIP-101).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LeaderEpoch(pub(crate) i32);
+
+impl LeaderEpoch {
+    /// What requests send when they know no epoch.
+    pub(crate) const UNKNOWN: Self = Self(-1);
+}
+
+impl fmt::Display for LeaderEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A broker's number in the cluster; 0 and above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct BrokerId(pub(crate) i32);
+
+impl fmt::Display for BrokerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A partition's number within its topic; 0 and above.
+pub(crate) type PartitionIndex = i32;
+
+/// A partition's name. The topic's name is shared, so a clone costs no allocation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TopicPartition {
+    /// The topic's name, already validated.
+    pub(crate) topic: Arc<str>,
+    /// The partition's number.
+    pub(crate) partition: PartitionIndex,
+}
+
+impl TopicPartition {
+    /// Names `partition` of `topic`.
+    #[must_use]
+    pub(crate) fn new(topic: impl Into<Arc<str>>, partition: PartitionIndex) -> Self {
+        Self { topic: topic.into(), partition }
+    }
+}
+
+impl fmt::Display for TopicPartition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.topic, self.partition)
+    }
+}
+
+/// A topic's identity, which a topic made again under the same name does not share (KIP-516).
+pub(crate) type TopicId = uuid::Uuid;
+
+/// Identifies a producer's session (KIP-98); −1 in a batch means none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ProducerId(pub(crate) i64);
+
+impl fmt::Display for ProducerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Milliseconds since 1970-01-01 UTC, as records carry them; −1 means none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Timestamp(pub(crate) i64);
+
+impl Timestamp {
+    /// What the protocol sends where there is no timestamp.
+    pub(crate) const NONE: Self = Self(-1);
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A point on the monotonic clock, counted from the start of the process (from zero in tests).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Instant(Duration);
+
+impl Instant {
+    /// The clock's beginning.
+    pub(crate) const ZERO: Self = Self(Duration::ZERO);
+
+    /// The time between `earlier` and this instant; zero when `earlier` is later.
+    #[must_use]
+    pub(crate) fn saturating_since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span))
+    }
+}
