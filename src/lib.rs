@@ -1,6 +1,8 @@
 //! Ottla, a broker that speaks Kafka's wire protocol.
 
-pub(crate) mod clock;
-pub(crate) mod limits;
-pub(crate) mod protocol;
-pub(crate) mod types;
+mod clock;
+mod disk;
+mod limits;
+mod protocol;
+mod records;
+mod types;
