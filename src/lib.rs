@@ -3,6 +3,7 @@
 mod clock;
 mod disk;
 mod limits;
+mod log;
 mod protocol;
 mod records;
 mod types;

@@ -18,11 +18,7 @@ struct RealFile {
     file: Arc<File>,
 }
 
-fn wrap<T>(
-    operation: &'static str,
-    path: &Path,
-    result: io::Result<T>,
-) -> Result<T, DiskError> {
+fn wrap<T>(operation: &'static str, path: &Path, result: io::Result<T>) -> Result<T, DiskError> {
     result.map_err(|source| DiskError { operation, path: path.to_owned(), source })
 }
 

@@ -126,9 +126,7 @@ pub(crate) fn compress(
         }
         Compression::Lz4 => {
             let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
-            encoder
-                .write_all(bytes)
-                .and_then(|()| encoder.finish().map_err(io::Error::other))
+            encoder.write_all(bytes).and_then(|()| encoder.finish().map_err(io::Error::other))
         }
         Compression::Zstd => zstd::bulk::compress(bytes, level.unwrap_or(3)),
         Compression::Snappy => snappy_frames(bytes),

@@ -93,7 +93,8 @@ impl<'a> Records<'a> {
     }
 
     fn varint(&mut self) -> Result<i32, BatchError> {
-        i32::try_from(self.varlong()?).map_err(|_| BatchError::Inconsistent("a varint is too large"))
+        i32::try_from(self.varlong()?)
+            .map_err(|_| BatchError::Inconsistent("a varint is too large"))
     }
 
     fn varlong(&mut self) -> Result<i64, BatchError> {

@@ -355,7 +355,10 @@ mod tests {
         assert_eq!(code(&flipped, &rules()), ErrorCode::CorruptMessage);
         assert_eq!(code(&good[..good.len() - 1], &rules()), ErrorCode::CorruptMessage);
         assert_eq!(code(&[], &rules()), ErrorCode::InvalidRecord);
-        assert_eq!(code(&[good.clone(), good.clone()].concat(), &rules()), ErrorCode::InvalidRecord);
+        assert_eq!(
+            code(&[good.clone(), good.clone()].concat(), &rules()),
+            ErrorCode::InvalidRecord
+        );
         let lies: [(fn(&mut BatchHeader), ErrorCode); 7] = [
             (|h| h.base_offset.0 = 5, ErrorCode::InvalidRecord),
             (|h| h.last_offset_delta = 7, ErrorCode::InvalidRecord),
@@ -382,11 +385,8 @@ mod tests {
     #[test]
     fn recompression_changes_the_records_and_is_measured_again() {
         let zeros = batch(&[&[0; 100_000]]);
-        let gzip = Rules {
-            compression: Some(Compression::Gzip),
-            batch_bytes_max: 200_000,
-            ..rules()
-        };
+        let gzip =
+            Rules { compression: Some(Compression::Gzip), batch_bytes_max: 200_000, ..rules() };
         let taken = validate(&zeros, &gzip, NOW).expect("valid");
         assert_eq!(taken.header.compression(), Ok(Compression::Gzip));
         let mut packed = taken.header.encode().to_vec();

@@ -1,0 +1,242 @@
+//! Reading: where the bytes are, never the bytes themselves.
+
+use super::segment::Segment;
+use super::{Log, LogError, LogPosition, View};
+use crate::disk::{DiskError, DiskFile};
+use crate::limits;
+use crate::records::{Compression, HEADER_BYTES, Records, decompress};
+use crate::types::{LeaderEpoch, Offset, Timestamp};
+use std::sync::Arc;
+
+/// A range of a segment's file. It holds the file: deleting the segment does not hurt it.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSlice {
+    pub(crate) file: Arc<dyn DiskFile>,
+    /// The first byte.
+    pub(crate) position: u64,
+    /// In bytes; it may end within a batch.
+    pub(crate) length: u32,
+}
+
+/// Why nothing was read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// The offset is not in the log.
+    #[error("offset {asked} outside {start}..={end}")]
+    OutOfRange {
+        /// What the reader wanted.
+        asked: Offset,
+        /// The first offset there.
+        start: Offset,
+        /// Behind the last one.
+        end: Offset,
+    },
+    /// Damaged bytes, or a failing disk.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl From<DiskError> for ReadError {
+    fn from(error: DiskError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
+/// How far a reader may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UpTo {
+    /// Consumers.
+    HighWatermark,
+    /// Replicas, and the coordinators' own replay.
+    End,
+}
+
+/// The first record that is as late as was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeFound {
+    pub(crate) timestamp: Timestamp,
+    pub(crate) offset: Offset,
+    pub(crate) leader_epoch: LeaderEpoch,
+}
+
+impl View {
+    /// The segment that holds `offset`, by its position in the list.
+    fn segment_index(&self, offset: Offset) -> usize {
+        self.segments.partition_point(|segment| segment.base() <= offset).saturating_sub(1)
+    }
+
+    /// The byte of a segment behind which nothing may be read when reading up to `limit`.
+    fn end_in(&self, segment: &Segment, limit: LogPosition) -> u64 {
+        if segment.base() == limit.segment { limit.position } else { segment.size() }
+    }
+
+    /// Where the batch that begins at `offset` lies, or the end when there is none.
+    pub(super) fn place_of(&self, offset: Offset) -> LogPosition {
+        let segment = &self.segments[self.segment_index(offset)];
+        match segment.locate(offset, segment.size()) {
+            Ok(Some(found)) => {
+                LogPosition { offset, segment: segment.base(), position: found.position }
+            }
+            Ok(None) | Err(_) => {
+                LogPosition { offset, segment: segment.base(), position: segment.size() }
+            }
+        }
+    }
+
+    fn limit(&self, up_to: UpTo) -> LogPosition {
+        match up_to {
+            UpTo::HighWatermark => self.high_watermark,
+            UpTo::End => self.end,
+        }
+    }
+}
+
+impl Log {
+    /// The bytes from the batch that holds `from` on: at most `bytes_max`, but a whole batch at
+    /// least when `at_least_one` (KIP-74). `None` when there is nothing, or not enough room.
+    pub(crate) fn read(
+        &self,
+        from: Offset,
+        bytes_max: u32,
+        at_least_one: bool,
+        up_to: UpTo,
+    ) -> Result<Option<LogSlice>, ReadError> {
+        let view = self.view.load_full();
+        if from < view.start || from > view.end.offset {
+            return Err(ReadError::OutOfRange {
+                asked: from,
+                start: view.start,
+                end: view.end.offset,
+            });
+        }
+        match self.read_view(&view, from, (bytes_max, at_least_one), up_to) {
+            // The segment was removed after the view was taken; the new view says what is there.
+            Err(ReadError::Log(LogError::Disk(error))) if error.is_not_found() => {
+                let view = self.view.load_full();
+                if from < view.start {
+                    let (start, end) = (view.start, view.end.offset);
+                    return Err(ReadError::OutOfRange { asked: from, start, end });
+                }
+                self.read_view(&view, from, (bytes_max, at_least_one), up_to)
+            }
+            other => other,
+        }
+    }
+
+    fn read_view(
+        &self,
+        view: &View,
+        from: Offset,
+        (bytes_max, at_least_one): (u32, bool),
+        up_to: UpTo,
+    ) -> Result<Option<LogSlice>, ReadError> {
+        let limit = view.limit(up_to);
+        if from >= limit.offset {
+            return Ok(None);
+        }
+        for segment in &view.segments[view.segment_index(from)..] {
+            if segment.base() > limit.segment {
+                break;
+            }
+            let end = view.end_in(segment, limit);
+            // Compaction may have taken all from `from` to the segment's end: look in the next.
+            let Some(found) = segment.locate(from, end)? else { continue };
+            let available = end - found.position;
+            let first = found.header.size as u64;
+            let length = if u64::from(bytes_max) >= first {
+                available.min(u64::from(bytes_max))
+            } else if at_least_one {
+                first
+            } else {
+                return Ok(None);
+            };
+            return Ok(Some(LogSlice {
+                file: segment.file()?,
+                position: found.position,
+                length: u32::try_from(length).unwrap_or(u32::MAX),
+            }));
+        }
+        Ok(None)
+    }
+
+    /// The first record below the high watermark that is as late as `timestamp` (KIP-79).
+    pub(crate) fn find_time(&self, timestamp: Timestamp) -> Result<Option<TimeFound>, LogError> {
+        let view = self.view.load_full();
+        for segment in view.segments.iter() {
+            if segment.base() > view.high_watermark.segment {
+                break;
+            }
+            let end = view.end_in(segment, view.high_watermark);
+            let behind = view.segments.get(view.segment_index(segment.base()) + 1);
+            if behind.is_some_and(|next| next.base() <= view.start) {
+                continue;
+            }
+            let mut from = view.start;
+            while let Some(found) = segment.locate_time(timestamp, from, end)? {
+                if let Some(record) = first_as_late(segment, found, timestamp, view.start)? {
+                    return Ok(Some(record));
+                }
+                from = found.header.last_offset() + 1;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The batch with the latest timestamp below the high watermark (KIP-734).
+    pub(crate) fn find_latest_time(&self) -> Result<Option<TimeFound>, LogError> {
+        let view = self.view.load_full();
+        let mut latest: Option<Timestamp> = None;
+        for segment in view.segments.iter() {
+            let timestamp = segment.latest()?.0;
+            if timestamp != Timestamp::NONE && latest.is_none_or(|latest| timestamp > latest) {
+                latest = Some(timestamp);
+            }
+        }
+        match latest {
+            Some(timestamp) => self.find_time(timestamp),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Opens one batch to find the record.
+fn first_as_late(
+    segment: &Segment,
+    found: super::segment::Located,
+    timestamp: Timestamp,
+    start: Offset,
+) -> Result<Option<TimeFound>, LogError> {
+    let header = found.header;
+    let base = header.base_offset;
+    let hit = |offset, timestamp| {
+        Some(TimeFound { timestamp, offset, leader_epoch: header.leader_epoch })
+    };
+    if header.is_log_append_time() {
+        return Ok(hit(base.max(start), header.max_timestamp));
+    }
+    let corrupt =
+        |what| LogError::Corrupt { segment: segment.base(), position: found.position, what };
+    let mut batch = vec![0; header.size];
+    let read = segment.file()?.read_at(&mut batch, found.position)?;
+    batch.truncate(read);
+    header.check_crc(&batch).map_err(corrupt)?;
+    let records = &batch[HEADER_BYTES..];
+    let codec = header.compression().map_err(corrupt)?;
+    let plain = match codec {
+        Compression::None => None,
+        _ => match decompress(codec, records, limits::DECOMPRESSED_BATCH_BYTES_MAX) {
+            Ok(plain) => Some(plain),
+            // Accepted unopened, so a client may have put anything there: its head must do.
+            Err(_) => return Ok(hit(base.max(start), header.max_timestamp)),
+        },
+    };
+    let mut walker = Records::new(plain.as_deref().unwrap_or(records), header.record_count);
+    while let Ok(Some(record)) = walker.next() {
+        let offset = base + i64::from(record.offset_delta);
+        let time = Timestamp(header.base_timestamp.0.wrapping_add(record.timestamp_delta));
+        if time >= timestamp && offset >= start {
+            return Ok(hit(offset, time));
+        }
+    }
+    Ok(None)
+}
