@@ -5,6 +5,7 @@
 
 mod error;
 pub(crate) mod fetch;
+pub(crate) mod frame_guard;
 pub(crate) mod header;
 mod node_endpoint;
 pub(crate) mod produce;
@@ -15,3 +16,6 @@ mod writer;
 pub(crate) use error::ErrorCode;
 pub(crate) use node_endpoint::NodeEndpoint;
 pub(crate) use reader::{Malformed, Reader};
+
+#[cfg(test)]
+mod tests;

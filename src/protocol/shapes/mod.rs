@@ -1,122 +1,172 @@
-//! What each request looks like, in every version that exists.
+//! What each request looks like, in every version that exists: which fields, in which order.
+//!
+//! The tables are data for [`super::frame_guard`], which walks a body by them before any decoder
+//! sees it. They say what is on the wire and nothing of what it means. A field stands where the
+//! protocol puts it; one that only some versions have says `since` and `until`, in versions of its
+//! API, both inclusive. Golden bytes made by Kafka's own classes prove every table.
+
+mod cluster;
+mod groups;
+mod records;
+mod security;
+mod settings;
+mod shares;
+mod topics;
+mod transactions;
+
+/// The API of this number, if there is one.
+pub(crate) fn find(key: i16) -> Option<&'static Api> {
+    all().find(|api| api.key == key)
+}
+
+/// Every API. Those with the most traffic come first, since [`find`] walks from the front.
+pub(crate) fn all() -> impl Iterator<Item = &'static Api> {
+    [
+        records::RECORDS,
+        topics::TOPICS,
+        groups::GROUPS,
+        transactions::TRANSACTIONS,
+        shares::SHARES,
+        settings::SETTINGS,
+        security::SECURITY,
+        cluster::CLUSTER,
+    ]
+    .into_iter()
+    .flatten()
+}
 
 /// One API's request.
 #[derive(Debug)]
 pub(crate) struct Api {
     /// Its number.
     pub(crate) key: i16,
+    /// Its name, for logs.
+    pub(crate) name: &'static str,
     /// The first version that exists.
     pub(crate) first: i16,
     /// The last version that exists.
     pub(crate) last: i16,
-    /// The first version with compact lengths and tagged fields (KIP-482).
-    flexible: i16,
+    /// The first version with compact lengths and tagged fields (KIP-482), or [`Api::NEVER`].
+    pub(crate) flexible: i16,
+    /// The body.
+    pub(crate) fields: &'static [Field],
 }
 
 impl Api {
+    /// A version that will not come.
+    const NEVER: i16 = i16::MAX;
+
     /// Whether `version` has compact lengths and tagged fields.
     pub(crate) fn is_flexible(&self, version: i16) -> bool {
         version >= self.flexible
     }
 }
 
-/// The API of this number, if there is one.
-pub(crate) fn find(key: i16) -> Option<&'static Api> {
-    APIS.iter().find(|api| api.key == key)
+/// One field of a message or of a struct in it.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// Kafka's name for it, for logs.
+    pub(crate) name: &'static str,
+    /// What it holds.
+    pub(crate) kind: Kind,
+    /// Its number if it is tagged, which makes it optional.
+    pub(crate) tag: Option<u32>,
+    first: i16,
+    last: i16,
+    nullable_first: i16,
 }
 
-const fn api(key: i16, first: i16, last: i16, flexible: i16) -> Api {
-    Api { key, first, last, flexible }
+impl Field {
+    /// Whether `version` has it.
+    pub(crate) fn exists(&self, version: i16) -> bool {
+        self.first <= version && version <= self.last
+    }
+
+    /// Whether `version` allows null.
+    pub(crate) fn is_nullable(&self, version: i16) -> bool {
+        version >= self.nullable_first
+    }
+
+    /// The first version that has it.
+    const fn since(self, first: i16) -> Self {
+        Self { first, ..self }
+    }
+
+    /// The last version that has it.
+    const fn until(self, last: i16) -> Self {
+        Self { last, ..self }
+    }
+
+    /// It may be null.
+    const fn nullable(self) -> Self {
+        self.nullable_since(0)
+    }
+
+    /// It may be null from this version on.
+    const fn nullable_since(self, nullable_first: i16) -> Self {
+        Self { nullable_first, ..self }
+    }
+
+    /// It is a tagged field.
+    const fn tagged(self, tag: u32) -> Self {
+        Self { tag: Some(tag), ..self }
+    }
 }
 
-static APIS: &[Api] = &[
-    api(0, 3, 13, 9),        // Produce
-    api(1, 4, 18, 12),       // Fetch
-    api(2, 1, 10, 6),        // ListOffsets
-    api(3, 0, 13, 9),        // Metadata
-    api(8, 2, 10, 8),        // OffsetCommit
-    api(9, 1, 10, 6),        // OffsetFetch
-    api(10, 0, 6, 3),        // FindCoordinator
-    api(11, 0, 9, 6),        // JoinGroup
-    api(12, 0, 4, 4),        // Heartbeat
-    api(13, 0, 5, 4),        // LeaveGroup
-    api(14, 0, 5, 4),        // SyncGroup
-    api(15, 0, 6, 5),        // DescribeGroups
-    api(16, 0, 5, 3),        // ListGroups
-    api(17, 0, 1, i16::MAX), // SaslHandshake
-    api(18, 0, 4, 3),        // ApiVersions
-    api(19, 2, 7, 5),        // CreateTopics
-    api(20, 1, 6, 4),        // DeleteTopics
-    api(21, 0, 2, 2),        // DeleteRecords
-    api(22, 0, 6, 2),        // InitProducerId
-    api(23, 2, 4, 4),        // OffsetForLeaderEpoch
-    api(24, 0, 5, 3),        // AddPartitionsToTxn
-    api(25, 0, 4, 3),        // AddOffsetsToTxn
-    api(26, 0, 5, 3),        // EndTxn
-    api(27, 1, 1, 1),        // WriteTxnMarkers
-    api(28, 0, 5, 3),        // TxnOffsetCommit
-    api(29, 1, 3, 2),        // DescribeAcls
-    api(30, 1, 3, 2),        // CreateAcls
-    api(31, 1, 3, 2),        // DeleteAcls
-    api(32, 1, 4, 4),        // DescribeConfigs
-    api(33, 0, 2, 2),        // AlterConfigs
-    api(34, 1, 2, 2),        // AlterReplicaLogDirs
-    api(35, 1, 4, 2),        // DescribeLogDirs
-    api(36, 0, 2, 2),        // SaslAuthenticate
-    api(37, 0, 3, 2),        // CreatePartitions
-    api(38, 1, 3, 2),        // CreateDelegationToken
-    api(39, 1, 2, 2),        // RenewDelegationToken
-    api(40, 1, 2, 2),        // ExpireDelegationToken
-    api(41, 1, 3, 2),        // DescribeDelegationToken
-    api(42, 0, 2, 2),        // DeleteGroups
-    api(43, 0, 2, 2),        // ElectLeaders
-    api(44, 0, 1, 1),        // IncrementalAlterConfigs
-    api(45, 0, 1, 0),        // AlterPartitionReassignments
-    api(46, 0, 0, 0),        // ListPartitionReassignments
-    api(47, 0, 0, i16::MAX), // OffsetDelete
-    api(48, 0, 1, 1),        // DescribeClientQuotas
-    api(49, 0, 1, 1),        // AlterClientQuotas
-    api(50, 0, 0, 0),        // DescribeUserScramCredentials
-    api(51, 0, 0, 0),        // AlterUserScramCredentials
-    api(52, 0, 2, 0),        // Vote
-    api(53, 0, 1, 1),        // BeginQuorumEpoch
-    api(54, 0, 1, 1),        // EndQuorumEpoch
-    api(55, 0, 2, 0),        // DescribeQuorum
-    api(56, 2, 3, 0),        // AlterPartition
-    api(57, 0, 2, 0),        // UpdateFeatures
-    api(58, 0, 0, 0),        // Envelope
-    api(59, 0, 1, 0),        // FetchSnapshot
-    api(60, 0, 2, 0),        // DescribeCluster
-    api(61, 0, 0, 0),        // DescribeProducers
-    api(62, 0, 4, 0),        // BrokerRegistration
-    api(63, 0, 1, 0),        // BrokerHeartbeat
-    api(64, 0, 0, 0),        // UnregisterBroker
-    api(65, 0, 0, 0),        // DescribeTransactions
-    api(66, 0, 2, 0),        // ListTransactions
-    api(67, 0, 0, 0),        // AllocateProducerIds
-    api(68, 0, 1, 0),        // ConsumerGroupHeartbeat
-    api(69, 0, 1, 0),        // ConsumerGroupDescribe
-    api(70, 0, 0, 0),        // ControllerRegistration
-    api(71, 0, 0, 0),        // GetTelemetrySubscriptions
-    api(72, 0, 0, 0),        // PushTelemetry
-    api(73, 0, 0, 0),        // AssignReplicasToDirs
-    api(74, 0, 1, 0),        // ListConfigResources
-    api(75, 0, 0, 0),        // DescribeTopicPartitions
-    api(76, 1, 1, 0),        // ShareGroupHeartbeat
-    api(77, 1, 1, 0),        // ShareGroupDescribe
-    api(78, 1, 1, 0),        // ShareFetch
-    api(79, 1, 1, 0),        // ShareAcknowledge
-    api(80, 0, 0, 0),        // AddRaftVoter
-    api(81, 0, 0, 0),        // RemoveRaftVoter
-    api(82, 0, 0, 0),        // UpdateRaftVoter
-    api(83, 0, 0, 0),        // InitializeShareGroupState
-    api(84, 0, 0, 0),        // ReadShareGroupState
-    api(85, 0, 0, 0),        // WriteShareGroupState
-    api(86, 0, 0, 0),        // DeleteShareGroupState
-    api(87, 0, 0, 0),        // ReadShareGroupStateSummary
-    api(88, 0, 0, 0),        // StreamsGroupHeartbeat
-    api(89, 0, 0, 0),        // StreamsGroupDescribe
-    api(90, 0, 0, 0),        // DescribeShareGroupOffsets
-    api(91, 0, 0, 0),        // AlterShareGroupOffsets
-    api(92, 0, 0, 0),        // DeleteShareGroupOffsets
-];
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// A plain value.
+    One(Plain),
+    /// An array of plain values.
+    Many(Plain),
+    /// A struct.
+    Struct(&'static [Field]),
+    /// An array of structs.
+    Structs(&'static [Field]),
+}
+
+/// A value without parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    /// So many bytes that can have any value: numbers, booleans, identities.
+    Fixed(usize),
+    /// UTF-8 text.
+    Text,
+    /// Bytes, among them record batches.
+    Bytes,
+}
+
+const BOOL: Kind = Kind::One(Plain::Fixed(1));
+const I8: Kind = Kind::One(Plain::Fixed(1));
+const I16: Kind = Kind::One(Plain::Fixed(2));
+const U16: Kind = Kind::One(Plain::Fixed(2));
+const I32: Kind = Kind::One(Plain::Fixed(4));
+const I64: Kind = Kind::One(Plain::Fixed(8));
+const F64: Kind = Kind::One(Plain::Fixed(8));
+const UUID: Kind = Kind::One(Plain::Fixed(16));
+const STR: Kind = Kind::One(Plain::Text);
+const BYTES: Kind = Kind::One(Plain::Bytes);
+
+/// A field that every version has, never null.
+const fn field(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, tag: None, first: 0, last: i16::MAX, nullable_first: i16::MAX }
+}
+
+/// An array of `kind`, which is plain.
+const fn many(kind: Kind) -> Kind {
+    match kind {
+        Kind::One(plain) => Kind::Many(plain),
+        Kind::Many(_) | Kind::Struct(_) | Kind::Structs(_) => panic!("arrays hold plain values"),
+    }
+}
+
+/// A struct.
+const fn one(fields: &'static [Field]) -> Kind {
+    Kind::Struct(fields)
+}
+
+/// An array of structs.
+const fn structs(fields: &'static [Field]) -> Kind {
+    Kind::Structs(fields)
+}
