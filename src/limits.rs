@@ -14,3 +14,29 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 249;
 
 /// Bytes that a compressed batch may hold when it has to be opened.
 pub(crate) const DECOMPRESSED_BATCH_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes of one string on the wire: what a classic length can say, and Kafka's bound on compact ones.
+pub(crate) const STRING_BYTES_MAX: usize = i16::MAX as usize;
+
+/// Elements of one array in a message, whatever the frame's length. Kafka has no such bound; the
+/// largest honest array is a list of all topics or partitions of a cluster.
+pub(crate) const ARRAY_ELEMENTS_MAX: usize = 1 << 20;
+
+/// Tagged fields that end one struct. Kafka's own messages have at most four.
+pub(crate) const TAGGED_FIELDS_PER_SET_MAX: u32 = 32;
+
+/// Structs within structs, arrays included, that a request's shape may have. The shapes are ours,
+/// so this bounds the guard's recursion, not what a client can send.
+pub(crate) const NESTING_MAX: usize = 4;
+
+/// Bytes that decoding may take for what is not in the frame itself (structs, arrays, tag maps), for
+/// each byte of the frame. An element of two bytes on the wire can become 100 bytes in memory. Names
+/// of seven letters stay below 8, as do partitions, so that honest lists of any length pass.
+pub(crate) const DECODED_PER_FRAME_BYTE: usize = 8;
+
+/// What decoding may take however short the frame: no honest small request comes near.
+pub(crate) const DECODED_BYTES_FLOOR: usize = 256 * 1024;
+
+/// What decoding may take however long the frame, so that a frame of the greatest size costs less
+/// than twice its length. It is room for 800,000 partitions or names.
+pub(crate) const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -1,5 +1,21 @@
 //! Kafka's wire protocol: headers, the guard in front of every decoder, the hot codecs, error codes.
 
+// Hostile bytes must never panic.
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]
+
 mod error;
+pub(crate) mod fetch;
+pub(crate) mod frame_guard;
+pub(crate) mod header;
+mod node_endpoint;
+pub(crate) mod produce;
+mod reader;
+mod shapes;
+mod writer;
 
 pub(crate) use error::ErrorCode;
+pub(crate) use node_endpoint::NodeEndpoint;
+pub(crate) use reader::{Malformed, Reader};
+
+#[cfg(test)]
+mod tests;
