@@ -40,3 +40,15 @@ pub(crate) const DECODED_BYTES_FLOOR: usize = 256 * 1024;
 /// What decoding may take however long the frame, so that a frame of the greatest size costs less
 /// than twice its length. It is room for 800,000 partitions or names.
 pub(crate) const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Partitions one topic may have.
+pub(crate) const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
+
+/// Bytes that a coordinator reads at a time when it replays its log.
+pub(crate) const REPLAY_READ_BYTES: u32 = 1 << 20;
+
+/// Files of sealed segments that are open at once, where the process may open many more.
+pub(crate) const FILES_OPEN_MAX: u64 = 4_096;
+
+/// Bytes a connection makes room for before it knows how much is coming.
+pub(crate) const READ_BYTES_MIN: usize = 8 * 1024;

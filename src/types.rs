@@ -140,3 +140,80 @@ impl Add<Duration> for Instant {
         Self(self.0.saturating_add(span))
     }
 }
+
+/// A topic id as Kafka prints it: URL-safe base64 without padding.
+#[must_use]
+pub(crate) fn topic_id_text(id: TopicId) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    // 128 bits are 22 digits of six bits; the last digit has four zero bits below.
+    (0..22)
+        .map(|digit| {
+            let shifted = if digit < 21 { id.as_u128() >> (122 - digit * 6) } else { id.as_u128() << 4 };
+            char::from(ALPHABET[usize::try_from(shifted & 63).unwrap_or(0)])
+        })
+        .collect()
+}
+
+/// Reads what [`topic_id_text`] prints.
+#[must_use]
+pub(crate) fn parse_topic_id(text: &str) -> Option<TopicId> {
+    if text.len() != 22 {
+        return None;
+    }
+    let mut bits = 0u128;
+    for (digit, byte) in text.bytes().enumerate() {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'-' => 62,
+            b'_' => 63,
+            _ => return None,
+        };
+        bits = if digit < 21 { bits << 6 | u128::from(value) } else { bits << 2 | u128::from(value >> 4) };
+    }
+    Some(TopicId::from_u128(bits))
+}
+
+/// What is wrong with a topic's name, in words; `None` when nothing is. The rules are Kafka's.
+#[must_use]
+pub(crate) fn topic_name_fault(name: &str) -> Option<&'static str> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if name.is_empty() {
+        Some("the name is empty")
+    } else if name == "." || name == ".." {
+        Some("the name cannot be '.' or '..'")
+    } else if name.len() > crate::limits::TOPIC_NAME_BYTES_MAX {
+        Some("the name is longer than 249 characters")
+    } else if !name.bytes().all(legal) {
+        Some("the name has characters other than ASCII alphanumerics, '.', '_' and '-'")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topic_ids_print_as_kafka_prints_them_and_read_back() {
+        for bits in [0, 1, u128::MAX, 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210] {
+            let id = TopicId::from_u128(bits);
+            assert_eq!(parse_topic_id(&topic_id_text(id)), Some(id));
+        }
+        // Kafka's own `Uuid.ONE_UUID` and its text.
+        assert_eq!(topic_id_text(TopicId::from_u128(1)), "AAAAAAAAAAAAAAAAAAAAAQ");
+        assert_eq!(parse_topic_id("short"), None);
+    }
+
+    #[test]
+    fn topic_names_follow_kafkas_rules() {
+        for good in ["a", "A.b_c-9", "__consumer_offsets"] {
+            assert_eq!(topic_name_fault(good), None, "{good}");
+        }
+        for bad in ["", ".", "..", "a b", "a/b", "ä", &"x".repeat(250)] {
+            assert!(topic_name_fault(bad).is_some(), "{bad}");
+        }
+    }
+}

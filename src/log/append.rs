@@ -210,7 +210,7 @@ impl Log {
             (end, files, std::mem::take(&mut tail.directory_unsynced))
         };
         let synced = files.iter().try_for_each(|file| file.sync()).and_then(|()| {
-            if directory { self.files.disk().sync_dir(&self.directory) } else { Ok(()) }
+            if directory { self.sync_directory() } else { Ok(()) }
         });
         let mut tail = self.lock();
         if let Err(error) = synced {
@@ -222,6 +222,13 @@ impl Log {
             tail.durable = end;
         }
         Ok(end)
+    }
+
+    /// Makes the names of new files durable, and that of the directory itself.
+    pub(super) fn sync_directory(&self) -> Result<(), DiskError> {
+        let disk = self.files.disk();
+        disk.sync_dir(&self.directory)?;
+        self.directory.parent().map_or(Ok(()), |parent| disk.sync_dir(parent))
     }
 
     /// Raises what consumers may read to `offset`, where a batch ends.

@@ -6,6 +6,7 @@
 
 mod append;
 mod config;
+mod dir;
 mod epochs;
 mod files;
 mod index;
@@ -21,9 +22,10 @@ mod tests;
 
 pub(crate) use append::{AppendError, Appended};
 pub(crate) use config::LogConfig;
+pub(crate) use dir::{LogDir, LogDirError};
 pub(crate) use files::Files;
 pub(crate) use producers::{PastBatch, Producer};
-pub(crate) use read::{LogSlice, ReadError, TimeFound};
+pub(crate) use read::{LogSlice, ReadError, TimeFound, UpTo};
 pub(crate) use recovery::OpenHow;
 
 use crate::disk::{DiskError, DiskFile};

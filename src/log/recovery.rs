@@ -104,10 +104,7 @@ impl Log {
         for segment in self.view.load().segments.iter() {
             segment.file()?.sync()?;
         }
-        self.files.disk().sync_dir(&self.directory)?;
-        if let Some(parent) = self.directory.parent() {
-            self.files.disk().sync_dir(parent)?;
-        }
+        self.sync_directory()?;
         let mut tail = self.lock();
         tail.durable = self.view.load().end;
         tail.directory_unsynced = false;

@@ -1,0 +1,87 @@
+//! The shell: it joins what decides (`machine`) with what does (`log`, `store`), and is the only
+//! place that knows both. It owns tasks, locks and waiting.
+
+pub(crate) mod controller;
+mod housekeeping;
+mod metadata;
+pub(crate) mod partition;
+mod partitions;
+mod removal;
+mod start;
+mod topics;
+pub(crate) mod waiters;
+
+pub(crate) use housekeeping::Housekeeping;
+pub(crate) use metadata::Metadata;
+pub(crate) use partitions::Partitions;
+pub(crate) use start::{StartError, start};
+
+use crate::config::{Config, Listener};
+use crate::machine::controller::Picture;
+use crate::machine::fetch_session::FetchSessions;
+use crate::types::{BrokerId, TopicId};
+use controller::Controller;
+use removal::Removal;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Everything that handlers ask.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pub(crate) config: Arc<Config>,
+    pub(crate) node: BrokerId,
+    pub(crate) cluster_id: String,
+    pub(crate) metadata: Arc<Metadata>,
+    pub(crate) partitions: Arc<Partitions>,
+    pub(crate) controller: Controller,
+    removal: Arc<Removal>,
+    /// Guards the sessions; held for one look-up or one answer's news.
+    pub(crate) fetch_sessions: Mutex<FetchSessions>,
+    /// Where clients reach this broker, by listener name; known once the sockets are bound.
+    endpoints: OnceLock<HashMap<String, Listener>>,
+    ids: FreshIds,
+}
+
+impl Broker {
+    /// The cluster's metadata now.
+    pub(crate) fn picture(&self) -> Arc<Picture> {
+        self.metadata.picture()
+    }
+
+    /// Where clients of a listener reach this broker.
+    pub(crate) fn endpoint(&self, listener: &str) -> Option<&Listener> {
+        self.endpoints.get()?.get(listener)
+    }
+
+    /// Says where clients reach this broker; the first call counts.
+    pub(crate) fn set_endpoints(&self, endpoints: HashMap<String, Listener>) {
+        let _ = self.endpoints.set(endpoints);
+    }
+
+    /// An id that is new with overwhelming likelihood.
+    pub(crate) fn fresh_id(&self) -> TopicId {
+        self.ids.next()
+    }
+}
+
+/// Makes ids from the operating system's randomness, which the hash state was seeded with.
+#[derive(Debug, Default)]
+struct FreshIds {
+    state: [RandomState; 2],
+    count: AtomicU64,
+}
+
+impl FreshIds {
+    fn next(&self) -> TopicId {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let wall = crate::clock::wall().0;
+        let [high, low] = &self.state;
+        let (high, low) = (high.hash_one((count, wall)), low.hash_one((wall, count)));
+        uuid::Builder::from_random_bytes(
+            (u128::from(high) << 64 | u128::from(low)).to_be_bytes(),
+        )
+        .into_uuid()
+    }
+}

@@ -1,0 +1,348 @@
+//! All partitions on this broker, and the directories they lie in.
+
+use super::partition::{Partition, Setup, log_config};
+use crate::clock;
+use crate::config::{Config, TopicConfig};
+use crate::disk::{Disk, DiskError};
+use crate::log::{Files, Log, LogDir, LogDirError, LogError, OpenHow};
+use crate::machine::controller::{Picture, Topic};
+use crate::protocol::ErrorCode;
+use crate::types::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use arc_swap::ArcSwap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files of one topic's partitions, by number; `None` where another broker has it, or none can.
+type Row = Vec<Option<Arc<Partition>>>;
+
+/// The partitions that are open, found without a lock.
+#[derive(Debug)]
+pub(crate) struct Partitions {
+    node: BrokerId,
+    dirs: Vec<Arc<LogDir>>,
+    files: Arc<Files>,
+    open: ArcSwap<HashMap<Arc<str>, Arc<Row>>>,
+    /// Serialises changes of `open`; held while logs are opened, no request takes it.
+    changing: Mutex<()>,
+    runtime: tokio::runtime::Handle,
+    /// Directories of unknown topics, reported once and never touched.
+    strays: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// Why the partitions could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OpenError {
+    /// A log directory cannot be used.
+    #[error(transparent)]
+    Dir(#[from] LogDirError),
+    /// A partition's log cannot be opened.
+    #[error("partition {partition}: {source}")]
+    Log {
+        /// Which one.
+        partition: TopicPartition,
+        /// What is wrong with it.
+        source: LogError,
+    },
+}
+
+impl Partitions {
+    /// Takes directories that are claimed already; opens nothing yet.
+    pub(crate) fn new(
+        node: BrokerId,
+        disk: Arc<dyn Disk>,
+        dirs: Vec<Arc<LogDir>>,
+        (files_max, runtime): (usize, tokio::runtime::Handle),
+    ) -> Self {
+        Self {
+            node,
+            dirs,
+            files: Arc::new(Files::new(disk, files_max)),
+            open: ArcSwap::default(),
+            changing: Mutex::new(()),
+            runtime,
+            strays: Mutex::default(),
+        }
+    }
+
+    /// The log directories.
+    pub(crate) fn dirs(&self) -> &[Arc<LogDir>] {
+        &self.dirs
+    }
+
+    /// An open partition.
+    pub(crate) fn get(&self, topic: &str, index: PartitionIndex) -> Option<Arc<Partition>> {
+        let open = self.open.load();
+        open.get(topic)?.get(usize::try_from(index).ok()?)?.clone()
+    }
+
+    /// An open partition, or what to answer instead: unknown everywhere, led elsewhere, or on a
+    /// failed directory (redpanda#4780).
+    pub(crate) fn led(
+        &self,
+        picture: &Picture,
+        topic: &str,
+        index: PartitionIndex,
+    ) -> Result<Arc<Partition>, ErrorCode> {
+        if let Some(partition) = self.get(topic, index) {
+            if partition.dir.is_offline() {
+                return Err(ErrorCode::KafkaStorageError);
+            }
+            return Ok(partition);
+        }
+        match picture.topics.get(topic).and_then(|topic| topic.partition(index)) {
+            None => Err(ErrorCode::UnknownTopicOrPartition),
+            Some(state) if state.leader == self.node => Err(ErrorCode::KafkaStorageError),
+            Some(_) => Err(ErrorCode::NotLeaderOrFollower),
+        }
+    }
+
+    /// All open partitions, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
+        let open = self.open.load();
+        let mut all: Vec<_> = open.values().flat_map(|row| row.iter().flatten()).cloned().collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    /// How many are open.
+    pub(crate) fn len(&self) -> usize {
+        self.open.load().values().map(|row| row.iter().flatten().count()).sum()
+    }
+
+    /// Opens every partition of the picture that this broker has, with several threads a
+    /// directory. Damaged ones stay closed and are reported.
+    pub(crate) fn open_all(
+        &self,
+        picture: &Picture,
+        config: &Config,
+        resolve: &(dyn Fn(&Topic) -> TopicConfig + Sync),
+    ) -> Result<(), OpenError> {
+        let mut jobs = Vec::new();
+        let places = self.find(picture)?;
+        for topic in picture.topics.values() {
+            for (index, state) in (0..).zip(&topic.partitions) {
+                if state.replicas.contains(&self.node) {
+                    let name = TopicPartition::new(topic.name.clone(), index);
+                    let dir = places.get(&name).cloned();
+                    jobs.push((topic.clone(), name, dir));
+                }
+            }
+        }
+        let started = clock::now();
+        let queue = Mutex::new(jobs.into_iter());
+        let opened = Mutex::new(Vec::new());
+        let threads = config.recovery_threads.max(1) * self.dirs.len();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    loop {
+                        let job = lock(&queue).next();
+                        let Some((topic, name, dir)) = job else { return };
+                        match self.open_one(&topic, name, dir, resolve(&topic)) {
+                            Ok(partition) => lock(&opened).push(Arc::new(partition)),
+                            Err(error) => tracing::error!(%error, "partition is offline"),
+                        }
+                    }
+                });
+            }
+        });
+        let opened = opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let took = clock::now().saturating_since(started);
+        tracing::info!(partitions = opened.len(), ?took, "logs open");
+        let mut rows: HashMap<Arc<str>, Row> = HashMap::new();
+        for partition in opened {
+            put(&mut rows, partition);
+        }
+        let rows = rows.into_iter().map(|(name, row)| (name, Arc::new(row))).collect();
+        self.open.store(Arc::new(rows));
+        Ok(())
+    }
+
+    /// Where each known partition lies; remembers directories of unknown topics.
+    fn find(&self, picture: &Picture) -> Result<HashMap<TopicPartition, Arc<LogDir>>, OpenError> {
+        let mut places = HashMap::new();
+        for dir in &self.dirs {
+            for found in dir.partitions().map_err(LogDirError::Disk)? {
+                let topic = picture.topics.get(&found.partition.topic);
+                let known = topic.is_some_and(|topic| {
+                    found.topic_id.is_none_or(|id| id == topic.id)
+                        && topic.partition(found.partition.partition).is_some()
+                });
+                if known {
+                    places.insert(found.partition, dir.clone());
+                } else {
+                    let path = dir.partition_path(&found.partition);
+                    tracing::warn!(directory = %path.display(), "unknown partition, left alone");
+                    lock(&self.strays).insert(path);
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    fn open_one(
+        &self,
+        topic: &Topic,
+        name: TopicPartition,
+        dir: Option<Arc<LogDir>>,
+        config: TopicConfig,
+    ) -> Result<Partition, OpenError> {
+        let failed = |source| OpenError::Log { partition: name.clone(), source };
+        let (dir, how) = match dir {
+            Some(dir) => {
+                let how = dir.how_to_open(&name);
+                (dir, how)
+            }
+            None => {
+                let dir = self.emptiest().map_err(|error| failed(error.into()))?;
+                dir.create_partition(&name, topic.id).map_err(|error| failed(error.into()))?;
+                (dir, OpenHow::NEW)
+            }
+        };
+        // A fraction that differs between partitions, so that segments do not all roll at once.
+        let jitter = f64::from(crc32c::crc32c(name.to_string().as_bytes())) / f64::from(u32::MAX);
+        let path = dir.partition_path(&name);
+        let at = (clock::wall(), jitter);
+        let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
+        let log = log.map_err(failed)?;
+        let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
+        let setup = Setup {
+            topic_id: topic.id,
+            epoch: epoch.unwrap_or_default(),
+            config,
+            runtime: self.runtime.clone(),
+            name,
+        };
+        Ok(Partition::lead(setup, log, dir))
+    }
+
+    /// The directory with the fewest partitions. While one is offline none is chosen: a partition
+    /// that lies there would be made again, empty (KAFKA-16234).
+    fn emptiest(&self) -> Result<Arc<LogDir>, DiskError> {
+        let mut counts: Vec<usize> = vec![0; self.dirs.len()];
+        for row in self.open.load().values() {
+            for partition in row.iter().flatten() {
+                let at = self.dirs.iter().position(|dir| Arc::ptr_eq(dir, &partition.dir));
+                at.into_iter().for_each(|at| counts[at] += 1);
+            }
+        }
+        if let Some(dir) = self.dirs.iter().find(|dir| dir.is_offline()) {
+            return Err(DiskError {
+                operation: "place a partition while offline",
+                path: dir.path().to_owned(),
+                source: std::io::ErrorKind::NotConnected.into(),
+            });
+        }
+        let least = counts.iter().zip(&self.dirs).min_by_key(|(count, _)| **count);
+        Ok(least.map_or_else(|| self.dirs[0].clone(), |(_, dir)| dir.clone()))
+    }
+
+    /// Opens the partitions of a topic that are not open yet.
+    pub(crate) fn open_topic(
+        &self,
+        topic: &Topic,
+        config: &TopicConfig,
+    ) -> Result<Vec<Arc<Partition>>, OpenError> {
+        let _changing = lock(&self.changing);
+        let mut row: Row = self.open.load().get(&topic.name).map_or_else(Vec::new, |row| row.to_vec());
+        let mut opened = Vec::new();
+        for (index, state) in (0..).zip(&topic.partitions) {
+            let at = usize::try_from(index).unwrap_or(usize::MAX);
+            let open = row.get(at).is_some_and(Option::is_some);
+            if open || !state.replicas.contains(&self.node) {
+                continue;
+            }
+            let name = TopicPartition::new(topic.name.clone(), index);
+            let partition = Arc::new(self.open_one(topic, name, None, config.clone())?);
+            if row.len() <= at {
+                row.resize(at + 1, None);
+            }
+            row[at] = Some(partition.clone());
+            opened.push(partition);
+        }
+        self.replace_row(&topic.name, Some(row));
+        Ok(opened)
+    }
+
+    /// Gives a topic's partitions up and renames their directories; says what is to be removed.
+    pub(crate) fn close_topic(&self, topic: &str, unique: TopicId) -> Vec<PathBuf> {
+        let _changing = lock(&self.changing);
+        let row = self.open.load().get(topic).cloned();
+        self.replace_row(topic, None);
+        let mut renamed = Vec::new();
+        for partition in row.iter().flat_map(|row| row.iter().flatten()) {
+            let to = partition.dir.deleted_path(&partition.name, unique);
+            match partition.log.rename_for_deletion(&to) {
+                Ok(()) => renamed.push(to),
+                Err(error) => tracing::error!(%error, "partition not removed"),
+            }
+            partition.waiters.wake_all();
+        }
+        renamed
+    }
+
+    fn replace_row(&self, topic: &str, row: Option<Row>) {
+        let mut open = HashMap::clone(&self.open.load());
+        match row {
+            Some(row) => open.insert(Arc::from(topic), Arc::new(row)),
+            None => open.remove(topic),
+        };
+        self.open.store(Arc::new(open));
+    }
+
+    /// Writes where recovery begins, and where logs begin, for every directory.
+    pub(crate) fn write_checkpoints(&self) {
+        for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
+            let (mut points, mut starts) = (BTreeMap::new(), BTreeMap::new());
+            for partition in self.all().iter().filter(|p| Arc::ptr_eq(&p.dir, dir)) {
+                points.insert(partition.name.clone(), partition.log.durable().max(Offset::ZERO));
+                let start = partition.log.view().start;
+                if start > Offset::ZERO {
+                    starts.insert(partition.name.clone(), start);
+                }
+            }
+            if let Err(error) = dir.write_checkpoints(&points, &starts) {
+                tracing::error!(%error, "checkpoints not written");
+            }
+        }
+    }
+
+    /// Closes every log; a directory whose logs all closed is marked clean.
+    pub(crate) fn close_all(&self) {
+        for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
+            let (mut points, mut starts) = (BTreeMap::new(), BTreeMap::new());
+            let mut clean = true;
+            for partition in self.all().iter().filter(|p| Arc::ptr_eq(&p.dir, dir)) {
+                match partition.log.close() {
+                    Ok(end) => {
+                        points.insert(partition.name.clone(), end);
+                        starts.insert(partition.name.clone(), partition.log.view().start);
+                    }
+                    Err(error) => {
+                        clean = false;
+                        tracing::error!(partition = %partition.name, %error, "log not closed");
+                    }
+                }
+            }
+            let written = dir.write_checkpoints(&points, &starts);
+            match written.and_then(|()| if clean { dir.mark_clean() } else { Ok(()) }) {
+                Ok(()) => {}
+                Err(error) => tracing::error!(%error, "directory not marked clean"),
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn put(rows: &mut HashMap<Arc<str>, Row>, partition: Arc<Partition>) {
+    let row = rows.entry(partition.name.topic.clone()).or_default();
+    let at = usize::try_from(partition.name.partition).unwrap_or(usize::MAX);
+    if row.len() <= at {
+        row.resize(at + 1, None);
+    }
+    row[at] = Some(partition);
+}

@@ -1,0 +1,198 @@
+//! Sending: bytes from memory and ranges of files, one behind the other.
+
+use bytes::{Buf, Bytes, BytesMut};
+use rustix::fs::Advice;
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::SendFlags;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+/// Bytes of a file sent at a time; each begins with a look whether they are in memory.
+const FILE_STEP_BYTES: u64 = 512 * 1024;
+/// Small answers are put together into one write up to this size.
+const JOIN_BYTES: usize = 16 * 1024;
+
+/// A part of what is to be sent.
+#[derive(Clone, Debug)]
+pub(crate) enum Chunk {
+    /// From memory.
+    Bytes(Bytes),
+    /// From a file, without passing through this process.
+    File { file: Arc<File>, position: u64, length: u64 },
+}
+
+/// What waits to be sent on a connection, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    /// The end of what waits, still growing.
+    tail: BytesMut,
+    chunks: VecDeque<Chunk>,
+}
+
+impl Output {
+    /// Adds a part.
+    pub(crate) fn push(&mut self, chunk: Chunk) {
+        match chunk {
+            Chunk::Bytes(bytes) if bytes.len() + self.tail.len() <= JOIN_BYTES => {
+                self.tail.extend_from_slice(&bytes);
+            }
+            Chunk::File { length: 0, .. } => {}
+            other => {
+                self.end_tail();
+                self.chunks.push_back(other);
+            }
+        }
+    }
+
+    fn end_tail(&mut self) {
+        if !self.tail.is_empty() {
+            self.chunks.push_back(Chunk::Bytes(self.tail.split().freeze()));
+        }
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tail.is_empty() && self.chunks.is_empty()
+    }
+
+    /// Sends everything. A file that ends early ends the connection: its length was promised.
+    pub(crate) async fn send(&mut self, stream: &TcpStream) -> io::Result<()> {
+        self.end_tail();
+        while let Some(chunk) = self.chunks.pop_front() {
+            match chunk {
+                Chunk::Bytes(bytes) => {
+                    send_bytes(stream, bytes, !self.chunks.is_empty()).await?;
+                }
+                Chunk::File { file, position, length } => {
+                    send_file(stream, &file, position, length).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn send_bytes(stream: &TcpStream, mut bytes: Bytes, more: bool) -> io::Result<()> {
+    // Held back until what follows fills the segment, so that a head does not travel alone.
+    let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
+    while !bytes.is_empty() {
+        let sent = stream
+            .async_io(Interest::WRITABLE, || {
+                rustix::net::send(stream, &bytes, flags).map_err(io::Error::from)
+            })
+            .await?;
+        bytes.advance(sent);
+    }
+    Ok(())
+}
+
+async fn send_file(
+    stream: &TcpStream,
+    file: &Arc<File>,
+    mut position: u64,
+    mut length: u64,
+) -> io::Result<()> {
+    while length > 0 {
+        let step = length.min(FILE_STEP_BYTES);
+        if !is_cached(file, position, step) {
+            read_ahead(file.clone(), position, length).await?;
+        }
+        let mut left = step;
+        while left > 0 {
+            let sent = stream
+                .async_io(Interest::WRITABLE, || {
+                    let mut at = position;
+                    let count = usize::try_from(left).unwrap_or(usize::MAX);
+                    rustix::fs::sendfile(stream, &**file, Some(&mut at), count)
+                        .map_err(io::Error::from)
+                })
+                .await? as u64;
+            if sent == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            position += sent;
+            left -= sent;
+        }
+        length -= step;
+    }
+    Ok(())
+}
+
+/// Whether both ends of a range are in the page cache, so that sending will not wait for a disk.
+fn is_cached(file: &File, position: u64, length: u64) -> bool {
+    let byte_at = |position| {
+        let mut byte = [0];
+        let mut slices = [IoSliceMut::new(&mut byte)];
+        match rustix::io::preadv2(file, &mut slices, position, ReadWriteFlags::NOWAIT) {
+            Err(Errno::AGAIN) => false,
+            // Where the kernel cannot tell, sending may wait: no worse than not asking.
+            Ok(_) | Err(_) => true,
+        }
+    };
+    byte_at(position) && byte_at(position + length - 1)
+}
+
+/// Reads a cold range in, on a thread that may wait for the disk.
+async fn read_ahead(file: Arc<File>, position: u64, length: u64) -> io::Result<()> {
+    let read = tokio::task::spawn_blocking(move || {
+        let _ = rustix::fs::fadvise(&*file, position, NonZeroU64::new(length), Advice::WillNeed);
+        let step = length.min(FILE_STEP_BYTES);
+        let mut buffer = vec![0; usize::try_from(step).unwrap_or(0)];
+        let mut slices = [IoSliceMut::new(&mut buffer)];
+        rustix::io::preadv(&*file, &mut slices, position).map_err(io::Error::from)
+    });
+    read.await.map_err(io::Error::other)?.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn bytes_and_file_ranges_arrive_in_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+        let address = listener.local_addr().expect("address");
+        let mut file = tempfile::tempfile().expect("file");
+        let content: Vec<u8> = (0..2_000_000u32).map(|i| (i % 251) as u8).collect();
+        file.write_all(&content).expect("write");
+        let file = Arc::new(file);
+        let sender = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("accept");
+            let mut output = Output::default();
+            output.push(Chunk::Bytes(Bytes::from_static(b"head")));
+            output.push(Chunk::Bytes(Bytes::from_static(b"er")));
+            output.push(Chunk::File { file, position: 7, length: 1_500_000 });
+            output.push(Chunk::Bytes(Bytes::from(vec![9; 100_000])));
+            output.send(&stream).await.expect("send");
+            assert!(output.is_empty());
+        });
+        let mut received = Vec::new();
+        let mut stream = TcpStream::connect(address).await.expect("connect");
+        stream.read_to_end(&mut received).await.expect("read");
+        sender.await.expect("sent");
+        assert_eq!(&received[..6], b"header");
+        assert_eq!(received[6..1_500_006], content[7..1_500_007]);
+        assert_eq!(received[1_500_006..], vec![9; 100_000]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_ends_early_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+        let address = listener.local_addr().expect("address");
+        let stream = TcpStream::connect(address).await.expect("connect");
+        let mut file = tempfile::tempfile().expect("file");
+        file.write_all(b"short").expect("write");
+        let mut output = Output::default();
+        output.push(Chunk::File { file: Arc::new(file), position: 0, length: 9 });
+        let error = output.send(&stream).await.expect_err("too short");
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
