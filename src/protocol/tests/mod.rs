@@ -1,9 +1,13 @@
 //! The codecs and the guard against bytes that Kafka's own classes made, and against bytes nobody
 //! would.
 
+mod allocations;
+mod bodies;
+mod crate_golden;
 mod fetch;
 mod golden;
 mod guard;
+mod hostile;
 mod produce;
 mod random;
 
