@@ -32,7 +32,7 @@ fn shrank(bytes: usize) {
     HELD.set(HELD.get().saturating_sub(bytes));
 }
 
-// SAFETY: every call is passed to `System` with the caller's own arguments, so whatever holds for it
+// SAFETY: each call is passed to `System` with the caller's own arguments, so what holds for it
 // holds here; counting touches only thread-local numbers, which need no allocation and no drop.
 #[allow(unsafe_code, reason = "a global allocator cannot be written without")]
 unsafe impl GlobalAlloc for Counting {

@@ -99,6 +99,10 @@ impl Body {
             value.field(field);
             self.varint(tag as usize);
             self.varint(value.bytes.len());
+            let at = self.bytes.len();
+            let moved =
+                value.lengths.into_iter().map(|length| Length { at: at + length.at, ..length });
+            self.lengths.extend(moved);
             self.bytes.extend(value.bytes);
         }
     }

@@ -43,6 +43,7 @@ fn every_line_comes_back() {
     assert_eq!(same, 11_528);
 }
 
+// Requests only: no guard stands before responses, and the crate aborts on a changed count.
 #[test]
 fn a_changed_byte_of_a_request_is_seen() {
     let mut random = Random::new(1);
