@@ -87,8 +87,10 @@ impl Walk {
         let mut tags = reader.tags()?;
         let mut is_first_unknown = true;
         while let Some((tag, mut value)) = tags.next(reader)? {
-            let known = fields.iter().find(|field| field.tag == Some(tag));
-            if let Some(field) = known.filter(|field| field.exists(self.version)) {
+            if let Some(field) = fields.iter().find(|field| field.tag == Some(tag)) {
+                if !field.exists(self.version) {
+                    return Err(value.malformed("tag of another version").in_field(field.name));
+                }
                 self.field(field, &mut value)
                     .and_then(|()| value.finish())
                     .map_err(|fault| fault.in_field(field.name))?;

@@ -13,6 +13,7 @@ pub(super) struct Body {
     pub(super) is_flexible: bool,
     version: i16,
     elements: usize,
+    has_unknown_tags: bool,
     /// The array, counted from 0, that gets `1` elements times this many.
     flood: Option<(usize, usize)>,
 }
@@ -61,6 +62,17 @@ impl Body {
         body
     }
 
+    /// A body in which each set of tagged fields has all small tags that no version
+    /// knows, each with an empty value.
+    pub(super) fn with_unknown_tags(api: &Api, version: i16) -> Self {
+        let is_flexible = api.is_flexible(version);
+        let has_unknown_tags = true;
+        let elements = 1;
+        let mut body = Self { is_flexible, version, elements, has_unknown_tags, ..Self::default() };
+        body.message(api.fields);
+        body
+    }
+
     /// How many arrays it has.
     pub(super) fn arrays(&self) -> usize {
         self.lengths.iter().filter(|length| length.kind == LengthKind::Array).count()
@@ -91,7 +103,14 @@ impl Body {
         let tagged: Vec<_> =
             fields.iter().filter(exists).filter_map(|f| f.tag.map(|tag| (tag, f))).collect();
         let tagged = if self.elements == 0 { Vec::new() } else { tagged };
-        self.length("tags", LengthKind::Tags, false, tagged.len());
+        let is_unknown = |tag: &u32| fields.iter().all(|field| field.tag != Some(*tag));
+        let small = if self.has_unknown_tags { 0..8 } else { 0..0 };
+        let unknown: Vec<u32> = small.filter(is_unknown).collect();
+        self.length("tags", LengthKind::Tags, false, tagged.len() + unknown.len());
+        for tag in unknown {
+            self.varint(tag as usize);
+            self.varint(0);
+        }
         for (tag, field) in tagged {
             // The size is written after the value is known; all are short here.
             let mut value =

@@ -63,6 +63,15 @@ fn a_known_tagged_field_fills_its_size() {
 }
 
 #[test]
+fn a_tag_of_another_version_is_refused_as_kafka_does() {
+    // Fetch 13 with a consumer's state of the replica, which v15 brought as tag 1.
+    let head = [0_u8; 4 + 4 + 4 + 4 + 1 + 4 + 4];
+    let body = [&head[..], &[1, 1, 1], &[1, 1, 0]].concat();
+    let fault = check_request(1, 13, &body).expect_err("refused");
+    assert_eq!((fault.what, fault.field), ("tag of another version", "replica_state"));
+}
+
+#[test]
 fn a_fault_names_the_innermost_field_and_the_byte() {
     // Metadata 0 with one topic whose name is not UTF-8.
     let fault = check_request(3, 0, &[0, 0, 0, 1, 0, 1, 0xff]).expect_err("refused");

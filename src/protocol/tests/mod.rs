@@ -13,6 +13,7 @@ mod header;
 mod hostile;
 mod produce;
 mod random;
+mod reader;
 
 use std::collections::BTreeMap;
 
