@@ -25,6 +25,8 @@ pub(super) struct Length {
     pub(super) field: &'static str,
     /// Its first byte.
     pub(super) at: usize,
+    /// Where what it counts ends; `None` within a tagged field, whose size depends on it.
+    pub(super) end: Option<usize>,
     /// What it counts.
     pub(super) kind: LengthKind,
     /// Whether it may say null.
@@ -78,6 +80,20 @@ impl Body {
         self.lengths.iter().filter(|length| length.kind == LengthKind::Array).count()
     }
 
+    /// The bytes with null in place of what `length` counts, if null may stand there.
+    pub(super) fn with_null(&self, length: &Length) -> Option<Vec<u8>> {
+        let end = length.end.filter(|_| length.is_nullable)?;
+        let null: &[u8] = match length.kind {
+            _ if self.is_flexible => &[0],
+            LengthKind::Text => &[0xff; 2],
+            LengthKind::Bytes | LengthKind::Array => &[0xff; 4],
+            LengthKind::Tags => unreachable!("classic messages have no tags"),
+        };
+        let mut told = self.bytes.clone();
+        told.splice(length.at..end, null.iter().copied());
+        Some(told)
+    }
+
     /// The bytes with `length` spelled as `lie`.
     pub(super) fn with(&self, length: &Length, lie: &[u8]) -> Vec<u8> {
         let size = match length.kind {
@@ -119,14 +135,25 @@ impl Body {
             self.varint(tag as usize);
             self.varint(value.bytes.len());
             let at = self.bytes.len();
-            let moved =
-                value.lengths.into_iter().map(|length| Length { at: at + length.at, ..length });
+            let moved = value.lengths.into_iter().map(|length| Length {
+                at: at + length.at,
+                end: None,
+                ..length
+            });
             self.lengths.extend(moved);
             self.bytes.extend(value.bytes);
         }
     }
 
     fn field(&mut self, field: &Field) {
+        let nth = self.lengths.len();
+        self.value(field);
+        if let (Some(length), None) = (self.lengths.get_mut(nth), field.tag) {
+            length.end.get_or_insert(self.bytes.len());
+        }
+    }
+
+    fn value(&mut self, field: &Field) {
         let is_nullable = field.is_nullable(self.version);
         match field.kind {
             Kind::One(plain) => self.plain(field.name, plain, is_nullable),
@@ -181,7 +208,7 @@ impl Body {
     }
 
     fn length(&mut self, field: &'static str, kind: LengthKind, is_nullable: bool, count: usize) {
-        self.lengths.push(Length { field, at: self.bytes.len(), kind, is_nullable });
+        self.lengths.push(Length { field, at: self.bytes.len(), end: None, kind, is_nullable });
         match kind {
             LengthKind::Tags => self.varint(count),
             _ if self.is_flexible => self.varint(count + 1),

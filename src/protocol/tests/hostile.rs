@@ -97,6 +97,18 @@ fn made_requests_pass() {
 }
 
 #[test]
+fn null_passes_where_the_crate_takes_it() {
+    let mut nulls = 0;
+    for (line, body) in made() {
+        for told in body.lengths.iter().filter_map(|length| body.with_null(length)) {
+            assert!(judge(&line, &told), "{} {}", line.key, line.version);
+            nulls += 1;
+        }
+    }
+    assert_eq!(nulls, 199);
+}
+
+#[test]
 fn a_lie_at_any_length_is_refused() {
     let mut lies = 0;
     for (line, body) in made() {
@@ -165,6 +177,16 @@ fn hot_decoders_take_little_for_lies() {
             }
         }
     }
+}
+
+#[test]
+fn endpoints_take_little_for_a_lie() {
+    // Produce 10: no topics, no throttling, then as many endpoints as there are bytes.
+    let endpoints = [&[0x80, 0x10][..], &[0; 2048]].concat();
+    let size = [0x82, 0x10];
+    let body = [&[1, 0, 0, 0, 0, 1, 0][..], &size, &endpoints].concat();
+    let line = Line { is_request: false, key: 0, version: 10, body: Vec::new() };
+    hot_decode(&line, &body);
 }
 
 /// Spellings that a length of this kind may not have, at this place in a body of `end` bytes.
