@@ -15,7 +15,7 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 249;
 /// Bytes that a compressed batch may hold when it has to be opened.
 pub(crate) const DECOMPRESSED_BATCH_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of one string on the wire: what a classic length can say, and Kafka's bound on compact ones.
+/// Bytes of one string on the wire: what a classic length can say; Kafka bounds compact ones alike.
 pub(crate) const STRING_BYTES_MAX: usize = i16::MAX as usize;
 
 /// Elements of one array in a message, whatever the frame's length. Kafka has no such bound; the
@@ -29,9 +29,9 @@ pub(crate) const TAGGED_FIELDS_PER_SET_MAX: u32 = 32;
 /// so this bounds the guard's recursion, not what a client can send.
 pub(crate) const NESTING_MAX: usize = 4;
 
-/// Bytes that decoding may take for what is not in the frame itself (structs, arrays, tag maps), for
-/// each byte of the frame. An element of two bytes on the wire can become 100 bytes in memory. Names
-/// of seven letters stay below 8, as do partitions, so that honest lists of any length pass.
+/// Bytes that decoding may take for what is not in the frame itself (structs, arrays, tags), for
+/// each byte of the frame. Two bytes on the wire can become a hundred in memory, but a name of
+/// seven letters or a partition stays below 8, so that honest lists of any length pass.
 pub(crate) const DECODED_PER_FRAME_BYTE: usize = 8;
 
 /// What decoding may take however short the frame: no honest small request comes near.

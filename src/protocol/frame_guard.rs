@@ -17,6 +17,20 @@ use crate::limits;
 /// after them is for the caller to judge. An unknown API or version is refused: its shape is not
 /// known.
 pub(crate) fn check_request(api_key: i16, version: i16, body: &[u8]) -> Result<usize, Malformed> {
+    walk_request(api_key, version, body).map(|walked| walked.bytes)
+}
+
+/// What a walk has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Walked {
+    /// How long the body is.
+    pub(crate) bytes: usize,
+    /// What decoding it may take besides, in bytes; never less than kafka-protocol takes.
+    pub(crate) decoded: usize,
+}
+
+/// As [`check_request`], and says also what decoding may take.
+pub(crate) fn walk_request(api_key: i16, version: i16, body: &[u8]) -> Result<Walked, Malformed> {
     let mut reader = Reader::new(body, false);
     let Some(api) = shapes::find(api_key) else {
         return Err(reader.malformed("unknown API"));
@@ -27,9 +41,10 @@ pub(crate) fn check_request(api_key: i16, version: i16, body: &[u8]) -> Result<u
     if api.is_flexible(version) {
         reader.become_flexible();
     }
-    let mut walk = Walk { version, budget: decoded_bytes_max(body.len()) };
+    let budget = decoded_bytes_max(body.len());
+    let mut walk = Walk { version, budget };
     walk.message(api.fields, &mut reader)?;
-    Ok(reader.at())
+    Ok(Walked { bytes: reader.at(), decoded: budget - walk.budget })
 }
 
 /// What decoding a body of `length` bytes may take, in bytes, besides the body.
@@ -72,8 +87,10 @@ impl Walk {
         let mut tags = reader.tags()?;
         let mut is_first_unknown = true;
         while let Some((tag, mut value)) = tags.next(reader)? {
-            let known = fields.iter().find(|field| field.tag == Some(tag));
-            if let Some(field) = known.filter(|field| field.exists(self.version)) {
+            if let Some(field) = fields.iter().find(|field| field.tag == Some(tag)) {
+                if !field.exists(self.version) {
+                    return Err(value.malformed("tag of another version").in_field(field.name));
+                }
                 self.field(field, &mut value)
                     .and_then(|()| value.finish())
                     .map_err(|fault| fault.in_field(field.name))?;

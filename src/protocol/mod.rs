@@ -1,4 +1,8 @@
-//! Kafka's wire protocol: headers, the guard in front of every decoder, the hot codecs, error codes.
+//! Kafka's wire protocol: headers, the guard in front of every decoder, the hot codecs, errors.
+//!
+//! A frame is read in this order: [`header::leading`], the caller's version table,
+//! [`header::parse`], [`frame_guard::check_request`], and only then a decoder, ours or
+//! kafka-protocol's.
 
 // Hostile bytes must never panic.
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used))]

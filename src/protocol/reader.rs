@@ -246,8 +246,8 @@ impl<'a> Reader<'a> {
 
 type LengthResult = Result<Option<usize>, Malformed>;
 
-/// The tagged fields of one struct still to be read. It does not hold the reader, which the struct's
-/// decoder keeps using.
+/// The tagged fields of one struct that are still to be read. The reader is not held, since the
+/// decoder of the struct reads on with it.
 #[derive(Debug)]
 pub(crate) struct Tags {
     left: u32,

@@ -3,7 +3,7 @@
 use super::{Api, BOOL, I8, I16, I32, I64, STR, U16, UUID, field, many, one, structs};
 
 /// See [`super::find`].
-pub(super) static CLUSTER: &[Api] = &[
+pub(super) const CLUSTER: &[Api] = &[
     Api {
         key: 18,
         name: "ApiVersions",

@@ -3,7 +3,7 @@
 use super::{Api, BOOL, BYTES, I8, I16, I32, I64, STR, U16, UUID, field, many, one, structs};
 
 /// See [`super::find`].
-pub(super) static GROUPS: &[Api] = &[
+pub(super) const GROUPS: &[Api] = &[
     Api {
         key: 8,
         name: "OffsetCommit",

@@ -14,6 +14,8 @@ mod shares;
 mod topics;
 mod transactions;
 
+use crate::limits;
+
 /// The API of this number, if there is one.
 pub(crate) fn find(key: i16) -> Option<&'static Api> {
     all().find(|api| api.key == key)
@@ -21,18 +23,52 @@ pub(crate) fn find(key: i16) -> Option<&'static Api> {
 
 /// Every API. Those with the most traffic come first, since [`find`] walks from the front.
 pub(crate) fn all() -> impl Iterator<Item = &'static Api> {
-    [
-        records::RECORDS,
-        topics::TOPICS,
-        groups::GROUPS,
-        transactions::TRANSACTIONS,
-        shares::SHARES,
-        settings::SETTINGS,
-        security::SECURITY,
-        cluster::CLUSTER,
-    ]
-    .into_iter()
-    .flatten()
+    FAMILIES.into_iter().flatten()
+}
+
+const FAMILIES: [&[Api]; 8] = [
+    records::RECORDS,
+    topics::TOPICS,
+    groups::GROUPS,
+    transactions::TRANSACTIONS,
+    shares::SHARES,
+    settings::SETTINGS,
+    security::SECURITY,
+    cluster::CLUSTER,
+];
+
+// The guard recurses as deep as a shape does.
+const _: () = assert!(depth_of_all(&FAMILIES) <= limits::NESTING_MAX);
+
+const fn depth_of_all(mut families: &[&[Api]]) -> usize {
+    let mut deepest = 0;
+    while let [family, more @ ..] = families {
+        let mut apis = *family;
+        while let [api, more @ ..] = apis {
+            deepest = greater(deepest, depth(api.fields));
+            apis = more;
+        }
+        families = more;
+    }
+    deepest
+}
+
+const fn depth(mut fields: &[Field]) -> usize {
+    let mut deepest = 0;
+    while let [field, more @ ..] = fields {
+        let below = match field.kind {
+            Kind::One(_) => 0,
+            Kind::Many(_) => 1,
+            Kind::Struct(fields) | Kind::Structs(fields) => 1 + depth(fields),
+        };
+        deepest = greater(deepest, below);
+        fields = more;
+    }
+    deepest
+}
+
+const fn greater(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
 }
 
 /// One API's request.

@@ -3,7 +3,7 @@
 use super::{Api, BYTES, I8, I16, I32, I64, STR, UUID, field, many, one, structs};
 
 /// See [`super::find`].
-pub(super) static RECORDS: &[Api] = &[
+pub(super) const RECORDS: &[Api] = &[
     Api {
         key: 0,
         name: "Produce",

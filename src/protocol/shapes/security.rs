@@ -3,7 +3,7 @@
 use super::{Api, BYTES, I8, I32, I64, STR, field, structs};
 
 /// See [`super::find`].
-pub(super) static SECURITY: &[Api] = &[
+pub(super) const SECURITY: &[Api] = &[
     Api {
         key: 17,
         name: "SaslHandshake",

@@ -3,7 +3,7 @@
 use super::{Api, BOOL, BYTES, F64, I8, I32, STR, UUID, field, many, structs};
 
 /// See [`super::find`].
-pub(super) static SETTINGS: &[Api] = &[
+pub(super) const SETTINGS: &[Api] = &[
     Api {
         key: 32,
         name: "DescribeConfigs",

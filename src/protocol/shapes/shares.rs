@@ -3,7 +3,7 @@
 use super::{Api, BOOL, I8, I16, I32, I64, STR, UUID, field, many, structs};
 
 /// See [`super::find`].
-pub(super) static SHARES: &[Api] = &[
+pub(super) const SHARES: &[Api] = &[
     Api {
         key: 76,
         name: "ShareGroupHeartbeat",

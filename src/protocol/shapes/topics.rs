@@ -3,7 +3,7 @@
 use super::{Api, BOOL, I8, I16, I32, I64, STR, UUID, field, many, one, structs};
 
 /// See [`super::find`].
-pub(super) static TOPICS: &[Api] = &[
+pub(super) const TOPICS: &[Api] = &[
     Api {
         key: 3,
         name: "Metadata",

@@ -3,7 +3,7 @@
 use super::{Api, BOOL, I16, I32, I64, STR, field, many, structs};
 
 /// See [`super::find`].
-pub(super) static TRANSACTIONS: &[Api] = &[
+pub(super) const TRANSACTIONS: &[Api] = &[
     Api {
         key: 22,
         name: "InitProducerId",

@@ -1,11 +1,19 @@
 //! The codecs and the guard against bytes that Kafka's own classes made, and against bytes nobody
 //! would.
 
+#![allow(clippy::cast_possible_truncation, reason = "random numbers are cut to their width")]
+
+mod allocations;
+mod bodies;
+mod crate_golden;
 mod fetch;
 mod golden;
 mod guard;
+mod header;
+mod hostile;
 mod produce;
 mod random;
+mod reader;
 
 use std::collections::BTreeMap;
 
