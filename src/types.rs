@@ -148,7 +148,8 @@ pub(crate) fn topic_id_text(id: TopicId) -> String {
     // 128 bits are 22 digits of six bits; the last digit has four zero bits below.
     (0..22)
         .map(|digit| {
-            let shifted = if digit < 21 { id.as_u128() >> (122 - digit * 6) } else { id.as_u128() << 4 };
+            let shifted =
+                if digit < 21 { id.as_u128() >> (122 - digit * 6) } else { id.as_u128() << 4 };
             char::from(ALPHABET[usize::try_from(shifted & 63).unwrap_or(0)])
         })
         .collect()
@@ -170,7 +171,11 @@ pub(crate) fn parse_topic_id(text: &str) -> Option<TopicId> {
             b'_' => 63,
             _ => return None,
         };
-        bits = if digit < 21 { bits << 6 | u128::from(value) } else { bits << 2 | u128::from(value >> 4) };
+        bits = if digit < 21 {
+            bits << 6 | u128::from(value)
+        } else {
+            bits << 2 | u128::from(value >> 4)
+        };
     }
     Some(TopicId::from_u128(bits))
 }

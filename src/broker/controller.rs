@@ -162,9 +162,9 @@ impl Controller {
         if ids.is_empty() {
             *ids = self.take_producer_ids().await?;
         }
-        ids.next().map(ProducerId).ok_or_else(|| {
-            Refusal::new(ErrorCode::UnknownServerError, "no producer ids are left")
-        })
+        ids.next()
+            .map(ProducerId)
+            .ok_or_else(|| Refusal::new(ErrorCode::UnknownServerError, "no producer ids are left"))
     }
 
     async fn take_producer_ids(&self) -> Result<Range<i64>, Refusal> {
@@ -173,12 +173,11 @@ impl Controller {
         let found = blocking(move || store.get(path)).await?;
         let first: i64 = match &found {
             None => 0,
-            Some(node) => std::str::from_utf8(&node.data)
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .ok_or_else(|| {
-                    Refusal::new(ErrorCode::UnknownServerError, "the producer ids are damaged")
-                })?,
+            Some(node) => {
+                std::str::from_utf8(&node.data).ok().and_then(|text| text.parse().ok()).ok_or_else(
+                    || Refusal::new(ErrorCode::UnknownServerError, "the producer ids are damaged"),
+                )?
+            }
         };
         let next = first.saturating_add(PRODUCER_ID_BLOCK);
         let data = next.to_string().into_bytes();

@@ -37,7 +37,10 @@ struct StateNode {
 
 impl Metadata {
     /// Reads all of it.
-    pub(crate) fn load(store: &dyn MetadataStore, brokers: Vec<BrokerId>) -> Result<Self, StoreError> {
+    pub(crate) fn load(
+        store: &dyn MetadataStore,
+        brokers: Vec<BrokerId>,
+    ) -> Result<Self, StoreError> {
         let mut picture = Picture { brokers, ..Picture::default() };
         let mut states: BTreeMap<TopicId, Vec<PartitionState>> = BTreeMap::new();
         for (path, node) in store.subtree(paths::STATES)? {
@@ -137,10 +140,10 @@ pub(super) fn operations(picture: &Picture, change: &Change) -> Vec<Op> {
                 },
                 Op::Create { path: paths::topic(topic.id), data: topic_node(topic, 0) },
             ];
-            ops.extend(chunks(&topic.partitions).map(|(chunk, data)| Op::Create {
-                path: paths::state(topic.id, chunk),
-                data,
-            }));
+            ops.extend(
+                chunks(&topic.partitions)
+                    .map(|(chunk, data)| Op::Create { path: paths::state(topic.id, chunk), data }),
+            );
             if !topic.overrides.is_empty() {
                 let path = paths::topic_config(&topic.name);
                 ops.push(Op::Create { path, data: json(&topic.overrides) });
@@ -201,11 +204,7 @@ fn set_overrides(path: String, before: Option<&Overrides>, after: &Overrides) ->
     }
 }
 
-fn set_chunks(
-    topic: TopicId,
-    had: usize,
-    all: &[PartitionState],
-) -> impl Iterator<Item = Op> {
+fn set_chunks(topic: TopicId, had: usize, all: &[PartitionState]) -> impl Iterator<Item = Op> {
     let known = had.div_ceil(paths::PARTITIONS_PER_CHUNK);
     chunks(all).map(move |(chunk, data)| {
         let path = paths::state(topic, chunk);

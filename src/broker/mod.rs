@@ -79,9 +79,7 @@ impl FreshIds {
         let wall = crate::clock::wall().0;
         let [high, low] = &self.state;
         let (high, low) = (high.hash_one((count, wall)), low.hash_one((wall, count)));
-        uuid::Builder::from_random_bytes(
-            (u128::from(high) << 64 | u128::from(low)).to_be_bytes(),
-        )
-        .into_uuid()
+        uuid::Builder::from_random_bytes((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
+            .into_uuid()
     }
 }

@@ -135,11 +135,7 @@ impl Partition {
         result
     }
 
-    fn append_checked(
-        self: &Arc<Self>,
-        bytes: &[u8],
-        now: Timestamp,
-    ) -> Result<Appended, Refusal> {
+    fn append_checked(self: &Arc<Self>, bytes: &[u8], now: Timestamp) -> Result<Appended, Refusal> {
         if self.dir.is_offline() || self.dir.is_nearly_full() {
             return Err(storage_error());
         }
@@ -305,6 +301,11 @@ impl Partition {
     /// The record with the latest timestamp.
     pub(crate) fn find_latest_time(&self) -> Result<Option<TimeFound>, ErrorCode> {
         self.log.find_latest_time().map_err(|error| self.log_failed(&error))
+    }
+
+    /// Whether nothing will be committed here any more: the disk failed, or the topic is gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.dir.is_offline() || self.log.is_closed()
     }
 
     /// Everything before it is committed.

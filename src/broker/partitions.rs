@@ -245,7 +245,8 @@ impl Partitions {
         config: &TopicConfig,
     ) -> Result<Vec<Arc<Partition>>, OpenError> {
         let _changing = lock(&self.changing);
-        let mut row: Row = self.open.load().get(&topic.name).map_or_else(Vec::new, |row| row.to_vec());
+        let mut row: Row =
+            self.open.load().get(&topic.name).map_or_else(Vec::new, |row| row.to_vec());
         let mut opened = Vec::new();
         for (index, state) in (0..).zip(&topic.partitions) {
             let at = usize::try_from(index).unwrap_or(usize::MAX);

@@ -63,8 +63,7 @@ pub(crate) async fn start(config: Arc<Config>) -> Result<Arc<Broker>, StartError
     let partitions = Arc::new(partitions);
     let defaults = (config.default_partitions, config.default_replication_factor);
     let shared = (removal.clone(), defaults);
-    let controller =
-        Controller::new(store.clone(), metadata.clone(), partitions.clone(), shared);
+    let controller = Controller::new(store.clone(), metadata.clone(), partitions.clone(), shared);
     finish_deletions(&*store, &partitions)?;
     if !clean {
         let raised = controller.raise_epochs(node).await;

@@ -33,8 +33,13 @@ impl Waiters {
         self.count.store(list.len(), Ordering::SeqCst);
     }
 
+    /// Takes the signal's waiters out when it is dropped, also with the future that holds it.
+    pub(crate) fn guard<'a>(&'a self, signal: &'a Signal) -> Registered<'a> {
+        Registered { waiters: self, signal }
+    }
+
     /// Takes a signal's waiters out, woken or not.
-    pub(crate) fn remove(&self, signal: &Signal) {
+    fn remove(&self, signal: &Signal) {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -62,6 +67,19 @@ impl Waiters {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Waiter>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See [`Waiters::guard`].
+#[derive(Debug)]
+pub(crate) struct Registered<'a> {
+    waiters: &'a Waiters,
+    signal: &'a Signal,
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.waiters.remove(self.signal);
     }
 }
 

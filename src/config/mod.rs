@@ -67,8 +67,7 @@ pub struct Listener {
 
 impl Default for Config {
     fn default() -> Self {
-        let listener =
-            Listener { name: "PLAINTEXT".to_owned(), host: String::new(), port: 9092 };
+        let listener = Listener { name: "PLAINTEXT".to_owned(), host: String::new(), port: 9092 };
         Self {
             node_id: 1,
             listeners: vec![listener],

@@ -18,6 +18,8 @@ pub(crate) struct Appended {
     pub(crate) end: Offset,
     /// The log's first offset, which responses carry.
     pub(crate) log_start: Offset,
+    /// The broker's time, where the records carry that.
+    pub(crate) log_append_time: Option<Timestamp>,
     /// The batch stood there before and was not appended again.
     pub(crate) repeat: Option<PastBatch>,
     /// A flush is due: a segment was sealed, or `flush.messages` reached.
@@ -46,6 +48,10 @@ pub(crate) enum AppendError {
     Disk(#[from] DiskError),
 }
 
+fn header_time(header: &BatchHeader) -> Option<Timestamp> {
+    header.is_log_append_time().then_some(header.max_timestamp)
+}
+
 impl Log {
     /// Appends one batch of a client as the leader of `epoch`: gives it the next offsets and
     /// writes it. Durability is a matter of [`Log::flush`].
@@ -69,6 +75,7 @@ impl Log {
                     base_offset: past.base_offset(),
                     end: past.last_offset + 1,
                     log_start,
+                    log_append_time: header_time(&batch.header),
                     repeat: Some(past),
                     flush_due: false,
                 });
@@ -81,8 +88,14 @@ impl Log {
         self.write(&mut tail, &header, &batch.records, &config)?;
         tail.unflushed_records += u64::from(header.record_count.unsigned_abs());
         let flush_due = rolled || tail.unflushed_records >= config.flush_messages;
-        let end = header.last_offset() + 1;
-        Ok(Appended { base_offset: header.base_offset, end, log_start, repeat: None, flush_due })
+        Ok(Appended {
+            base_offset: header.base_offset,
+            end: header.last_offset() + 1,
+            log_start,
+            log_append_time: header_time(&header),
+            repeat: None,
+            flush_due,
+        })
     }
 
     /// Writes the batch behind the last one and lets readers see it.
@@ -209,9 +222,10 @@ impl Log {
             files.push(tail.file.clone());
             (end, files, std::mem::take(&mut tail.directory_unsynced))
         };
-        let synced = files.iter().try_for_each(|file| file.sync()).and_then(|()| {
-            if directory { self.sync_directory() } else { Ok(()) }
-        });
+        let synced = files
+            .iter()
+            .try_for_each(|file| file.sync())
+            .and_then(|()| if directory { self.sync_directory() } else { Ok(()) });
         let mut tail = self.lock();
         if let Err(error) = synced {
             // Pages may be marked clean although they never reached the disk: trying again lies.

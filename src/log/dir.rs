@@ -114,7 +114,12 @@ impl LogDir {
 
     /// Makes it this broker's, or refuses. The marker of a clean stop is deleted before any log is
     /// loaded, so that a crash while loading does not look clean (KAFKA-10471).
-    pub(crate) fn claim(&self, cluster: &str, node: i32, fresh: TopicId) -> Result<(), LogDirError> {
+    pub(crate) fn claim(
+        &self,
+        cluster: &str,
+        node: i32,
+        fresh: TopicId,
+    ) -> Result<(), LogDirError> {
         let check = |key, found: &Option<String>, expected: &str| match found {
             Some(found) if found != expected => Err(LogDirError::Foreign {
                 path: self.path.join(META),
@@ -256,7 +261,8 @@ impl LogDir {
 fn lock(path: &Path) -> Result<File, LogDirError> {
     let path = path.join(LOCK);
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = opened.map_err(|source| DiskError { operation: "open", path: path.clone(), source })?;
+    let file =
+        opened.map_err(|source| DiskError { operation: "open", path: path.clone(), source })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(_) => Err(LogDirError::Locked(path)),

@@ -148,6 +148,11 @@ impl Log {
         self.view.load().segments.len()
     }
 
+    /// Whether nothing can be appended any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().failed
+    }
+
     /// The offset before which everything survives a loss of power.
     pub(crate) fn durable(&self) -> Offset {
         self.lock().durable.offset

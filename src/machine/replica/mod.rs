@@ -99,7 +99,10 @@ mod tests {
 
     const EPOCH: LeaderEpoch = LeaderEpoch(2);
 
-    fn effects(replica: &mut Replica, act: impl FnOnce(&mut Replica, &mut Vec<Effect>)) -> Vec<Effect> {
+    fn effects(
+        replica: &mut Replica,
+        act: impl FnOnce(&mut Replica, &mut Vec<Effect>),
+    ) -> Vec<Effect> {
         let mut effects = Vec::new();
         act(replica, &mut effects);
         effects

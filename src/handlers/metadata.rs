@@ -1,0 +1,127 @@
+//! Metadata, v0–13. Brokers, topics, and who leads their partitions.
+//! v1: null asks for all topics (v0: the empty list). v4: allow_auto_topic_creation. v5: offline
+//! replicas. v7: leader epochs. v9: flexible. v10: topic ids. v12: topics asked for by id.
+//! v8–10: authorized operations of the cluster; topics' until 13. v13: an error for the whole.
+//! A topic that may be created automatically is, and is answered UNKNOWN_TOPIC_OR_PARTITION this
+//! time; the client asks again.
+
+use super::{Client, Request};
+use crate::machine::controller::{Picture, Topic};
+use crate::protocol::ErrorCode;
+use crate::types::topic_name_fault;
+use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
+use kafka_protocol::messages::metadata_response::{
+    MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use kafka_protocol::messages::{self, MetadataRequest, MetadataResponse, TopicName};
+use kafka_protocol::protocol::StrBytes;
+use std::sync::Arc;
+
+/// What no authorizer grants or denies: the field's value when it was not asked for.
+const NO_OPERATIONS: i32 = i32::MIN;
+
+pub(super) fn handle(
+    client: &Arc<Client>,
+    request: &Request,
+    body: MetadataRequest,
+) -> MetadataResponse {
+    let broker = &client.context.broker;
+    let picture = broker.picture();
+    let asked = match body.topics {
+        Some(topics) if request.version > 0 || !topics.is_empty() => Some(topics),
+        Some(_) | None => None,
+    };
+    let topics = match asked {
+        None => picture.topics.values().map(|topic| row(topic)).collect(),
+        Some(asked) => {
+            let create = request.version < 4 || body.allow_auto_topic_creation;
+            asked.iter().map(|topic| answer(client, &picture, topic, create)).collect()
+        }
+    };
+    let node = messages::BrokerId(broker.node.0);
+    let mut response = MetadataResponse::default().with_topics(topics);
+    response.cluster_authorized_operations = NO_OPERATIONS;
+    if let Some(endpoint) = broker.endpoint(&client.context.listener) {
+        let mut row = MetadataResponseBroker::default()
+            .with_node_id(node)
+            .with_host(StrBytes::from_string(endpoint.host.clone()))
+            .with_port(i32::from(endpoint.port));
+        if request.version >= 1 {
+            row.rack = broker.config.rack.clone().map(StrBytes::from_string);
+        }
+        response.brokers.push(row);
+    }
+    if request.version >= 1 {
+        response.controller_id = node;
+    }
+    if request.version >= 2 {
+        response.cluster_id = Some(StrBytes::from_string(broker.cluster_id.clone()));
+    }
+    response
+}
+
+fn answer(
+    client: &Arc<Client>,
+    picture: &Picture,
+    asked: &MetadataRequestTopic,
+    create: bool,
+) -> MetadataResponseTopic {
+    let Some(name) = &asked.name else {
+        return match picture.by_id.get(&asked.topic_id) {
+            Some(topic) => row(topic),
+            None => failed(None, ErrorCode::UnknownTopicId).with_topic_id(asked.topic_id),
+        };
+    };
+    if let Some(topic) = picture.topics.get(name.as_str()) {
+        return row(topic);
+    }
+    if topic_name_fault(name).is_some() {
+        return failed(Some(name.clone()), ErrorCode::InvalidTopicException);
+    }
+    if create && client.context.broker.config.auto_create_topics {
+        create_soon(client, name.to_string());
+    }
+    failed(Some(name.clone()), ErrorCode::UnknownTopicOrPartition)
+}
+
+/// Makes the topic without letting the answer wait for it.
+fn create_soon(client: &Arc<Client>, name: String) {
+    let broker = client.context.broker.clone();
+    tokio::spawn(async move {
+        match broker.create_automatically(&name).await {
+            Ok(_) => {}
+            // Somebody else was faster, which is as good.
+            Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
+            Err(refusal) => {
+                tracing::warn!(topic = name, reason = refusal.message, "topic not created");
+            }
+        }
+    });
+}
+
+fn failed(name: Option<TopicName>, code: ErrorCode) -> MetadataResponseTopic {
+    MetadataResponseTopic::default()
+        .with_error_code(code.code())
+        .with_name(name)
+        .with_topic_authorized_operations(NO_OPERATIONS)
+}
+
+fn row(topic: &Topic) -> MetadataResponseTopic {
+    let partitions = (0..).zip(&topic.partitions).map(|(index, state)| {
+        let ids = |ids: &[crate::types::BrokerId]| {
+            ids.iter().map(|id| messages::BrokerId(id.0)).collect()
+        };
+        MetadataResponsePartition::default()
+            .with_partition_index(index)
+            .with_leader_id(messages::BrokerId(state.leader.0))
+            .with_leader_epoch(state.leader_epoch.0)
+            .with_replica_nodes(ids(&state.replicas))
+            .with_isr_nodes(ids(&state.isr))
+    });
+    MetadataResponseTopic::default()
+        .with_name(Some(TopicName(StrBytes::from_string(topic.name.to_string()))))
+        .with_topic_id(topic.id)
+        .with_is_internal(super::is_internal(&topic.name))
+        .with_partitions(partitions.collect())
+        .with_topic_authorized_operations(NO_OPERATIONS)
+}

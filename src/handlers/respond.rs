@@ -1,0 +1,83 @@
+//! Answers as they go to the socket.
+
+use super::Request;
+use crate::protocol::header;
+use crate::wire::Chunk;
+use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages;
+use kafka_protocol::messages::ResponseKind;
+
+/// A whole frame.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) chunks: Vec<Chunk>,
+}
+
+/// Bytes of the frame's length.
+pub(super) const LENGTH_BYTES: usize = 4;
+
+/// Begins a response frame: room for the length, then the header.
+pub(super) fn begin(request: &Request) -> BytesMut {
+    let mut frame = BytesMut::with_capacity(128);
+    frame.put_i32(0);
+    frame.put_i32(request.correlation_id);
+    if header::response_header_is_flexible(request.key, request.version) {
+        frame.put_u8(0);
+    }
+    frame
+}
+
+/// Writes the length of a frame whose other parts are `elsewhere` bytes long.
+pub(super) fn set_length(frame: &mut BytesMut, elsewhere: u64) {
+    let length = (frame.len() - LENGTH_BYTES) as u64 + elsewhere;
+    let length = i32::try_from(length).unwrap_or(i32::MAX);
+    frame[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+}
+
+impl Response {
+    /// A frame that lies whole in memory.
+    pub(super) fn of(mut frame: BytesMut) -> Self {
+        set_length(&mut frame, 0);
+        Self { chunks: vec![Chunk::Bytes(frame.freeze())] }
+    }
+}
+
+/// An answer before it is encoded.
+#[derive(Debug)]
+pub(crate) struct Answer(ResponseKind);
+
+impl Answer {
+    /// Encodes it in the request's version.
+    pub(super) fn encode(&self, request: &Request) -> Response {
+        let mut frame = begin(request);
+        // A field set at a version that lacks it is our own mistake, and found by every test that
+        // asks for that version.
+        if let Err(error) = self.0.encode(&mut frame, request.version) {
+            panic!("API {} version {}: {error}", request.key, request.version);
+        }
+        Response::of(frame)
+    }
+}
+
+macro_rules! answers {
+    ($($response:ident => $kind:ident),* $(,)?) => {
+        $(impl From<messages::$response> for Answer {
+            fn from(response: messages::$response) -> Self {
+                Self(ResponseKind::$kind(response))
+            }
+        })*
+    };
+}
+
+answers! {
+    ApiVersionsResponse => ApiVersions,
+    CreateTopicsResponse => CreateTopics,
+    InitProducerIdResponse => InitProducerId,
+    ListOffsetsResponse => ListOffsets,
+    MetadataResponse => Metadata,
+}
+
+/// Bytes that are sent as they are.
+pub(super) fn chunk(bytes: Bytes) -> Chunk {
+    Chunk::Bytes(bytes)
+}

@@ -1,0 +1,51 @@
+//! Which APIs and versions are offered: Kafka 4.1's, capped by what the codec encodes. This is
+//! what ApiVersions answers; nothing else decides it.
+
+use kafka_protocol::messages::ApiKey;
+use std::ops::RangeInclusive;
+
+/// One API.
+#[derive(Clone, Debug)]
+pub(crate) struct Api {
+    pub(crate) key: ApiKey,
+    /// What is served.
+    pub(crate) versions: RangeInclusive<i16>,
+    /// The lowest version that ApiVersions names.
+    pub(crate) advertised_from: i16,
+}
+
+const fn api(key: ApiKey, first: i16, last: i16) -> Api {
+    Api { key, versions: first..=last, advertised_from: first }
+}
+
+/// Everything offered, by key.
+pub(crate) const APIS: &[Api] = &[
+    // Advertised from 0, or librdkafka up to 2.11 would send uncompressed (KAFKA-18659).
+    Api { key: ApiKey::Produce, versions: 3..=13, advertised_from: 0 },
+    api(ApiKey::Fetch, 4, 18),
+    api(ApiKey::ListOffsets, 1, 10),
+    api(ApiKey::Metadata, 0, 13),
+    api(ApiKey::ApiVersions, 0, 4),
+    api(ApiKey::CreateTopics, 2, 7),
+    api(ApiKey::InitProducerId, 0, 5),
+];
+
+/// The API with this key, if it is offered.
+pub(crate) fn find(key: i16) -> Option<&'static Api> {
+    APIS.iter().find(|api| api.key as i16 == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codec_encodes_every_version_offered() {
+        for api in APIS {
+            let known = api.key.valid_versions();
+            assert!(known.min <= *api.versions.start(), "{:?}", api.key);
+            assert!(known.max >= *api.versions.end(), "{:?}", api.key);
+        }
+        assert!(APIS.is_sorted_by_key(|api| api.key as i16));
+    }
+}

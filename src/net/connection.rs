@@ -1,0 +1,228 @@
+//! One connection: requests begin in the order they arrive and are answered in that order.
+//!
+//! A Produce may begin while earlier ones still wait to be committed; any other request begins
+//! when everything before it is answered, as in Kafka. One task reads, handles and writes: on the
+//! way from the socket to the log and back nothing is handed to another thread.
+
+use crate::clock;
+use crate::handlers::{self, Client, Reply, Response};
+use crate::limits;
+use crate::types::Instant;
+use crate::wire::{Budget, FrameBuffer, FrameError, Output};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+/// An answer that is awaited, or there.
+enum Pending {
+    Ready(Response),
+    Waiting(Pin<Box<dyn Future<Output = Response> + Send>>),
+}
+
+/// Why a connection ends.
+#[derive(Debug, thiserror::Error)]
+enum Closed {
+    /// The client closed it.
+    #[error("closed by the client")]
+    ByClient,
+    /// The client was silent for `connections.max.idle.ms`.
+    #[error("idle")]
+    Idle,
+    /// The broker stops.
+    #[error("stopping")]
+    Stopping,
+    /// The request cannot be understood, or is not offered.
+    #[error("{0}")]
+    Refused(String),
+    /// A frame that no honest client sends.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The socket failed.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
+
+struct Connection {
+    stream: TcpStream,
+    client: Arc<Client>,
+    input: FrameBuffer,
+    pending: VecDeque<Pending>,
+    /// The last request begun is not a Produce: nothing begins before it is answered.
+    barrier: bool,
+    output: Output,
+    budget: Budget,
+    last_used: Instant,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(
+    stream: TcpStream,
+    client: Arc<Client>,
+    budget: Budget,
+    stopping: watch::Receiver<bool>,
+) {
+    // Answers are written whole; waiting for more to send would only delay them.
+    let _ = stream.set_nodelay(true);
+    let frame_max = client.context.broker.config.request_bytes_max;
+    let connection = Connection {
+        stream,
+        client: client.clone(),
+        input: FrameBuffer::new(frame_max),
+        pending: VecDeque::new(),
+        barrier: false,
+        output: Output::default(),
+        budget,
+        last_used: clock::now(),
+    };
+    let _open = crate::metrics::connection_opened();
+    let peer = client.peer;
+    match connection.run(stopping).await {
+        Closed::ByClient | Closed::Stopping => tracing::debug!(%peer, "connection closed"),
+        Closed::Idle => tracing::debug!(%peer, "idle connection closed"),
+        reason @ (Closed::Refused(_) | Closed::Frame(_)) => {
+            if let Some(suppressed) = client.context.refusals.admit(clock::now()) {
+                tracing::warn!(%peer, %reason, suppressed, "connection closed");
+            }
+        }
+        Closed::Socket(error) => tracing::debug!(%peer, %error, "connection lost"),
+    }
+}
+
+impl Connection {
+    async fn run(mut self, mut stopping: watch::Receiver<bool>) -> Closed {
+        let mut charge = self.budget.charge();
+        loop {
+            let stop = *stopping.borrow();
+            let begun = if stop { Ok(()) } else { self.begin_requests() };
+            self.collect_ready();
+            // What was answered before a refused request is still sent.
+            if !self.output.is_empty()
+                && let Err(error) = self.output.send(&self.stream).await
+            {
+                return error.into();
+            }
+            if let Err(closed) = begun {
+                if self.pending.is_empty() {
+                    return closed;
+                }
+                self.answer_first().await;
+                continue;
+            }
+            if stop && self.pending.is_empty() {
+                return Closed::Stopping;
+            }
+            if !stop && self.can_begin_another() {
+                continue;
+            }
+            charge.set(self.charged_bytes()).await;
+            if let Err(closed) = self.wait(&mut stopping).await {
+                return closed;
+            }
+        }
+    }
+
+    /// Begins the requests that have arrived whole, as far as they may begin.
+    fn begin_requests(&mut self) -> Result<(), Closed> {
+        while self.can_begin_another() {
+            let Some(frame) = self.input.take()? else { break };
+            self.last_used = clock::now();
+            let (reply, produce) = handlers::handle(&self.client, frame);
+            self.barrier = !produce;
+            match reply {
+                Reply::Now(response) => self.pending.push_back(Pending::Ready(response)),
+                Reply::Later(response) => self.pending.push_back(Pending::Waiting(response)),
+                Reply::Nothing => {}
+                Reply::Close(reason) => return Err(Closed::Refused(reason)),
+            }
+        }
+        Ok(())
+    }
+
+    fn can_begin_another(&mut self) -> bool {
+        self.collect_ready();
+        let Ok(Some(frame)) = self.input.peek() else { return self.input.peek().is_err() };
+        if self.pending.is_empty() {
+            return true;
+        }
+        !self.barrier
+            && handlers::is_produce(frame)
+            && self.pending.len() < limits::IN_FLIGHT_PER_CONNECTION
+    }
+
+    /// Moves the answers at the front that are there into the output.
+    fn collect_ready(&mut self) {
+        while let Some(Pending::Ready(_)) = self.pending.front() {
+            if let Some(Pending::Ready(response)) = self.pending.pop_front() {
+                response.chunks.into_iter().for_each(|chunk| self.output.push(chunk));
+            }
+        }
+    }
+
+    /// Waits for the first answer.
+    async fn answer_first(&mut self) {
+        if let Some(first) = self.pending.front_mut()
+            && let Pending::Waiting(response) = first
+        {
+            let response = response.await;
+            *first = Pending::Ready(response);
+        }
+    }
+
+    /// Waits until there is something to do: an answer, bytes, silence for too long, the end.
+    async fn wait(&mut self, stopping: &mut watch::Receiver<bool>) -> Result<(), Closed> {
+        // While a whole request waits for its turn no more is read: that bounds what is held.
+        let reads = !matches!(self.input.peek(), Ok(Some(_)));
+        let idle = self.client.context.broker.config.connections_max_idle;
+        let waits = !self.pending.is_empty();
+        let stopped = *stopping.borrow();
+        let first = async {
+            match self.pending.front_mut() {
+                Some(Pending::Waiting(response)) => Some(response.await),
+                Some(Pending::Ready(_)) | None => None,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some(response) = first, if waits => {
+                if let Some(place) = self.pending.front_mut() {
+                    *place = Pending::Ready(response);
+                }
+            }
+            readable = self.stream.readable(), if reads && !stopped => {
+                readable?;
+                if self.read()? == 0 {
+                    return Err(Closed::ByClient);
+                }
+            }
+            () = clock::sleep_until(self.last_used + idle), if !waits => {
+                return Err(Closed::Idle);
+            }
+            _ = stopping.changed(), if !stopped => {}
+        }
+        Ok(())
+    }
+
+    /// Reads what has arrived; 0 bytes are the end.
+    fn read(&mut self) -> Result<usize, Closed> {
+        self.last_used = clock::now();
+        match self.stream.try_read_buf(self.input.room()) {
+            Ok(count) => Ok(count),
+            // Readiness was a false alarm; report what is not the end.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(usize::MAX),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Bytes of the budget that the next read may come to hold.
+    fn charged_bytes(&mut self) -> usize {
+        if self.budget.is_tight() {
+            self.input.release();
+        }
+        let held = self.input.capacity().max(self.input.wanted_capacity());
+        held.saturating_sub(limits::FRAME_EXEMPT_BYTES)
+    }
+}
