@@ -4,6 +4,7 @@
 
 use bytes::{BufMut as _, BytesMut};
 
+use crate::limits;
 use crate::types::TopicId;
 
 /// Appends to a buffer. `flexible` chooses compact lengths and tagged fields (KIP-482).
@@ -63,8 +64,9 @@ impl<'b> Writer<'b> {
         self.nullable_string(Some(value));
     }
 
-    /// A string or null.
+    /// A string or null. Whoever puts foreign text into a message cuts it to the limit first.
     pub(crate) fn nullable_string(&mut self, value: Option<&str>) {
+        assert!(value.is_none_or(|text| text.len() <= limits::STRING_BYTES_MAX));
         let length = value.map(|text| Self::count(text.len()));
         if self.flexible {
             self.compact_length(length);
@@ -102,16 +104,15 @@ impl<'b> Writer<'b> {
 
     /// The length of bytes, or the count of an array, that the caller writes; `None` is null.
     pub(crate) fn length(&mut self, length: Option<u32>) {
+        let classic = length.map(|length| i32::try_from(length).expect("frames are bounded"));
         if self.flexible {
             self.compact_length(length);
         } else {
-            let length = length.map(|length| i32::try_from(length).expect("frames are bounded"));
-            self.i32(length.unwrap_or(-1));
+            self.i32(classic.unwrap_or(-1));
         }
     }
 
     fn compact_length(&mut self, length: Option<u32>) {
-        assert!(length != Some(u32::MAX));
         self.varint(length.map_or(0, |length| length + 1));
     }
 

@@ -12,9 +12,7 @@ mod request;
 mod response;
 
 pub(crate) use request::{FetchPartition, FetchRequest, FetchTopic, ForgottenTopic};
-pub(crate) use response::{
-    Encoded, FetchPartitionResponse, FetchResponse, FetchTopicResponse, RecordsField,
-};
+pub(crate) use response::{Encoded, FetchPartitionResponse, FetchResponse, FetchTopicResponse};
 
 /// The first version with compact lengths and tagged fields.
 const FLEXIBLE: i16 = 12;

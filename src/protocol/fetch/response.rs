@@ -32,7 +32,7 @@ impl RecordsField for u32 {
 
 impl RecordsField for Option<&[u8]> {
     fn wire_len(&self) -> Option<u32> {
-        self.map(|records| u32::try_from(records.len()).unwrap_or(u32::MAX))
+        self.map(|records| Writer::count(records.len()))
     }
 }
 

@@ -137,7 +137,7 @@ fn tags_that_the_shapes_lack_are_unknown_to_the_crate() {
     }
 }
 
-/// The most a hot decoder takes for a byte: a topic is 56 bytes in memory and at least 3 in a frame.
+/// The most a hot decoder takes for a byte: a topic is 56 bytes in memory and 3 or more in a frame.
 const HOT_BYTES_PER_BYTE: usize = 20;
 
 /// Our own decoders stand without a guard where peers answer.
