@@ -1,3 +1,88 @@
 //! The command line.
 
-fn main() {}
+use anyhow::Context;
+use clap::{Parser, Subcommand, ValueEnum};
+use ottla::config::Config;
+use ottla::server::Server;
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// A broker that speaks Kafka's wire protocol.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs a broker. Without arguments: data in ./data, port 9092.
+    Start {
+        /// What is logged, such as `info` or `ottla::net=debug,info`.
+        #[arg(long, default_value = "info")]
+        log: String,
+        /// How it is logged.
+        #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+        log_format: LogFormat,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ottla: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Start { log, log_format } => {
+            log_to_stdout(&log, log_format)?;
+            ottla::server::abort_on_panic();
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+                .context("the runtime does not start")?;
+            runtime.block_on(serve(Config::default()))
+        }
+    }
+}
+
+fn log_to_stdout(filter: &str, format: LogFormat) -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter)
+        .with_context(|| format!("--log={filter}"))?;
+    let ansi = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi);
+    match format {
+        LogFormat::Text => builder.init(),
+        LogFormat::Json => builder.json().init(),
+    }
+    Ok(())
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let server = Server::start(config).await?;
+    tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+    // A second signal does not wait for anything.
+    tokio::select! {
+        () = server.stop() => Ok(()),
+        _ = terminate.recv() => anyhow::bail!("stopped at once by a second signal"),
+        _ = interrupt.recv() => anyhow::bail!("stopped at once by a second signal"),
+    }
+}

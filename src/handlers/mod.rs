@@ -20,6 +20,7 @@ use crate::types::Instant;
 use bytes::Bytes;
 use kafka_protocol::messages::{ApiKey, RequestKind};
 use respond::Answer;
+use std::cell::Cell;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -134,6 +135,15 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
             })))
         }
     }
+}
+
+thread_local! {
+    static DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread decodes a request: a panic then closes one connection, not the process.
+pub(crate) fn is_decoding() -> bool {
+    DECODING.get()
 }
 
 /// Decodes a body that the guard has walked. A panic in the codec closes this connection only.

@@ -1,0 +1,46 @@
+//! Metrics and health over HTTP.
+
+use crate::broker::Broker;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use std::io;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+/// Binds `ottla.http.listener`.
+pub(crate) async fn bind(address: &str) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Serves until the broker stops.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    broker: Arc<Broker>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let router = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .with_state(broker);
+    let stop = async move {
+        let _ = stopping.wait_for(|stop| *stop).await;
+    };
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
+    if let Err(error) = served {
+        tracing::error!(%error, "metrics and health are not served any more");
+    }
+}
+
+/// Whether clients can be served: no log directory has failed.
+async fn ready(State(broker): State<Arc<Broker>>) -> (StatusCode, String) {
+    let failed = broker.partitions.dirs().iter().filter(|dir| dir.is_offline());
+    let failed: Vec<_> = failed.map(|dir| dir.path().display().to_string()).collect();
+    if failed.is_empty() {
+        (StatusCode::OK, "ready\n".to_owned())
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("offline: {}\n", failed.join(", ")))
+    }
+}

@@ -1,0 +1,144 @@
+//! A running broker: built from the bottom up, stopped from the top down.
+
+use crate::broker::{self, Broker, Housekeeping};
+use crate::config::{Config, Listener};
+use crate::handlers::Context;
+use crate::net::{self, BoundListener};
+use crate::wire::Budget;
+use crate::{clock, http};
+use anyhow::Context as _;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A broker that serves clients.
+#[derive(Debug)]
+pub struct Server {
+    broker: Arc<Broker>,
+    listeners: Vec<Listener>,
+    http: Option<SocketAddr>,
+    serving: Vec<JoinHandle<()>>,
+    housekeeping: Housekeeping,
+    stop: watch::Sender<bool>,
+}
+
+impl Server {
+    /// Opens everything and serves. When it returns clients can connect.
+    ///
+    /// # Errors
+    /// What keeps the broker from starting: a port, a directory, the metadata. Ports are bound
+    /// before any directory is touched.
+    pub async fn start(config: Config) -> anyhow::Result<Self> {
+        let began = clock::now();
+        let config = Arc::new(config);
+        let mut bound = Vec::new();
+        for listener in &config.listeners {
+            let socket = net::bind(listener).await;
+            bound.push(socket.with_context(|| format!("listeners={}", address(listener)))?);
+        }
+        let page = match &config.http_listener {
+            None => None,
+            Some(at) => {
+                Some(http::bind(at).await.with_context(|| format!("ottla.http.listener={at}"))?)
+            }
+        };
+        let broker = broker::start(config.clone()).await?;
+        broker.set_endpoints(endpoints(&config, &bound));
+        let (stop, stopping) = watch::channel(false);
+        let budget = Budget::new(config.queued_request_bytes_max);
+        let mut serving = Vec::new();
+        let mut listeners = Vec::new();
+        for socket in bound {
+            let name = socket.listener.name.clone();
+            listeners.push(socket.listener.clone());
+            let context = Context::new(broker.clone(), name, stopping.clone());
+            let task = socket.serve(context, budget.clone(), stopping.clone());
+            serving.push(tokio::spawn(task));
+        }
+        let http = page.as_ref().and_then(|page| page.local_addr().ok());
+        if let Some(page) = page {
+            serving.push(tokio::spawn(http::serve(page, broker.clone(), stopping.clone())));
+        }
+        let housekeeping = Housekeeping::start(broker.clone());
+        announce(&broker, &listeners, clock::now().saturating_since(began));
+        Ok(Self { broker, listeners, http, serving, housekeeping, stop })
+    }
+
+    /// The listeners, with the ports that were bound.
+    #[must_use]
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// Where metrics and health are served.
+    #[must_use]
+    pub fn http(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
+    /// Stops accepting, answers what was begun, flushes, and marks the directories clean.
+    pub async fn stop(self) {
+        tracing::info!("stopping");
+        self.stop.send_replace(true);
+        for task in self.serving {
+            let _ = task.await;
+        }
+        self.housekeeping.stop();
+        let broker = self.broker;
+        let closed = tokio::task::spawn_blocking(move || broker.partitions.close_all());
+        let _ = closed.await;
+        tracing::info!("stopped");
+    }
+}
+
+/// Where clients of each listener are told to connect.
+fn endpoints(config: &Config, bound: &[BoundListener]) -> HashMap<String, Listener> {
+    let advertised = |name: &str| config.advertised_listeners.iter().find(|at| at.name == name);
+    let told = bound.iter().map(|socket| {
+        let own = &socket.listener;
+        let mut told = advertised(&own.name).unwrap_or(own).clone();
+        if told.port == 0 {
+            told.port = own.port;
+        }
+        if told.host.is_empty() {
+            "localhost".clone_into(&mut told.host);
+        }
+        (own.name.clone(), told)
+    });
+    told.collect()
+}
+
+fn address(listener: &Listener) -> String {
+    format!("{}://{}:{}", listener.name, listener.host, listener.port)
+}
+
+fn announce(broker: &Broker, listeners: &[Listener], took: std::time::Duration) {
+    let listeners: Vec<_> = listeners.iter().map(address).collect();
+    let directories: Vec<_> =
+        broker.partitions.dirs().iter().map(|dir| dir.path().display().to_string()).collect();
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        node = broker.node.0,
+        cluster = broker.cluster_id,
+        listeners = listeners.join(","),
+        directories = directories.join(","),
+        flush_before_ack = ?broker.config.topic.flush_before_ack,
+        partitions = broker.partitions.len(),
+        ?took,
+        "ready"
+    );
+}
+
+/// Has a panic end the process, so that a broken invariant is never served on. Only while a
+/// request is decoded is a panic caught, and closes that connection.
+pub fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        if !crate::handlers::is_decoding() {
+            std::process::abort();
+        }
+    }));
+}
