@@ -2,5 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod limits;
+pub(crate) mod machine;
 pub(crate) mod protocol;
 pub(crate) mod types;
