@@ -2,8 +2,8 @@
 //! v4 of the list filters by state (KIP-518), v5 by type (KIP-848).
 
 use super::GroupMachine;
+use super::classic::{Group, Phase};
 use super::event::{DeleteGroup, DescribeGroup, ListGroups, Moment, Ticket};
-use super::group::{Group, Phase};
 use super::member::Member;
 use super::record::{GroupId, Record};
 use super::response::{

@@ -1,7 +1,6 @@
 //! The vectors are what Kafka 4.1's own generated classes write.
 
 use super::*;
-use crate::machine::group::record::MemberId;
 
 fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
@@ -44,32 +43,30 @@ fn group(version: i16) -> Record {
         second.rebalance_timeout = Duration::from_millis(300_000);
     }
     second.instance_id = (version >= 3).then(|| "i".into());
-    metadata("consumer", 3, Some("range"), Some("m-1"), version, vec![first, second])
+    metadata(version, |metadata| {
+        metadata.protocol_type = "consumer".into();
+        metadata.generation = Generation(3);
+        metadata.protocol = Some("range".into());
+        metadata.leader = Some("m-1".into());
+        metadata.members = vec![first, second];
+    })
 }
 
 fn empty_group(version: i16) -> Record {
-    metadata("", 0, None, None, version, Vec::new())
+    metadata(version, |_| ())
 }
 
-fn metadata(
-    protocol_type: &str,
-    generation: i32,
-    protocol: Option<&str>,
-    leader: Option<&str>,
-    version: i16,
-    members: Vec<SavedMember>,
-) -> Record {
-    Record::GroupMetadata {
-        group: "g".into(),
-        metadata: GroupMetadata {
-            protocol_type: protocol_type.into(),
-            generation: Generation(generation),
-            protocol: protocol.map(Arc::from),
-            leader: leader.map(MemberId::from),
-            state_since: (version >= 2).then_some(Timestamp(1_700_000_000_000)),
-            members,
-        },
-    }
+fn metadata(version: i16, fill: impl FnOnce(&mut GroupMetadata)) -> Record {
+    let mut metadata = GroupMetadata {
+        protocol_type: "".into(),
+        generation: Generation(0),
+        protocol: None,
+        leader: None,
+        state_since: (version >= 2).then_some(Timestamp(1_700_000_000_000)),
+        members: Vec::new(),
+    };
+    fill(&mut metadata);
+    Record::GroupMetadata { group: "g".into(), metadata }
 }
 
 const OFFSET_KEY_0: &str = "000000076772c3bc70706500017400000007";

@@ -4,8 +4,8 @@
 //! or the group never had members, or still reads other topics. It never counts while a group rebalances, nor for what
 //! its members read.
 
+use super::classic::{Group, Phase};
 use super::event::Moment;
-use super::group::{Group, Phase};
 use super::record::{CommittedOffset, Record};
 use super::response::Effect;
 use super::saved::SavedGroup;

@@ -5,12 +5,13 @@
 //! Order of refusal: group id, request's shape, session timeout, unknown group, size, protocols,
 //! fencing.
 
+use super::classic::{Group, Phase, dismiss, supersede_join};
 use super::event::{JoinGroup, Moment, Protocol};
-use super::group::{Group, Phase, dismiss, supersede_join};
-use super::member::{Introduction, Member};
+use super::member::{Introduction, Member, Members};
 use super::record::{MemberId, Record};
 use super::response::{Effect, Joined, Response};
-use super::turn::{Purpose, Replacement, Turn};
+use super::saved::Saved;
+use super::turn::{Purpose, Succession, Turn};
 use super::{Config, GroupMachine};
 use crate::limits;
 use crate::protocol::ErrorCode;
@@ -51,29 +52,17 @@ impl GroupMachine {
         self.forget_if_idle(&id);
     }
 
-    /// A static member's new id is kept: from now on the old one is fenced.
-    pub(super) fn replaced(
+    /// A static member's new id is kept: now it counts.
+    pub(super) fn succeeded(
         &mut self,
         at: Moment,
-        replacement: Replacement,
+        succession: Succession,
         effects: &mut Vec<Effect>,
     ) {
         let (groups, mut turn) = self.resume(at, effects);
-        if let Some(group) = groups.get_mut(&replacement.group) {
-            group.replaced(replacement, &mut turn);
+        if let Some(group) = groups.get_mut(&succession.join.group) {
+            group.succeeded(succession, &mut turn);
         }
-    }
-
-    /// A static member's new id could not be kept: the old one stays.
-    pub(super) fn not_replaced(
-        &mut self,
-        replacement: &Replacement,
-        error: ErrorCode,
-        effects: &mut Vec<Effect>,
-    ) {
-        let joined = Joined::refused(error, MemberId::default());
-        let response = Response::JoinGroup(joined);
-        effects.push(Effect::Reply { ticket: replacement.ticket, response });
     }
 }
 
@@ -161,10 +150,12 @@ impl Group {
             !self.members.contains(&fresh) && !self.pending.contains(&fresh),
             "the shell gave out a member id twice"
         );
-        let before = join.instance_id.as_deref().and_then(|name| self.members.by_static(name));
-        match before.cloned() {
-            Some(before) => self.join_in_place_of(before, fresh, join, turn),
-            None if join.instance_id.is_none() && join.takes_member_id_first => {
+        match &join.instance_id {
+            Some(name) => {
+                let old = self.members.by_static(name).cloned();
+                self.join_as_successor(Succession { old, new: fresh, join }, turn);
+            }
+            None if join.takes_member_id_first => {
                 turn.start(self.session_of(&fresh), join.session_timeout);
                 self.pending.insert(fresh.clone());
                 refuse(&join, ErrorCode::MemberIdRequired, fresh, turn);
@@ -217,60 +208,61 @@ impl Group {
         self.rebalance_or_go_on(turn);
     }
 
-    /// A static member is back, or has a twin. In a stable group nobody else need know, as long as
-    /// the protocol stays; during a rebalance the leader may hold the old id, so it begins again
-    /// (KAFKA-9801).
-    fn join_in_place_of(
-        &mut self,
-        old: MemberId,
-        new: MemberId,
-        join: JoinGroup,
-        turn: &mut Turn<'_>,
-    ) {
-        if matches!(self.phase, Phase::Stable { .. })
-            && let Some(record) = self.record_after_replacement(&old, &new, &join)
-        {
-            let replacement = Replacement {
-                group: self.id.clone(),
-                old,
-                new,
-                intro: introduction(&join),
-                ticket: join.ticket,
-                can_skip_assignment: join.can_skip_assignment,
-            };
-            return turn.append(vec![record], Purpose::Replace(Box::new(replacement)));
+    /// A static member comes for the first time, is back, or has a twin. If it is not the first
+    /// time, its new id is kept before it counts.
+    fn join_as_successor(&mut self, succession: Succession, turn: &mut Turn<'_>) {
+        match self.record_of_succession(&succession, turn.saved) {
+            Some(record) => turn.append(vec![record], Purpose::Succeed(Box::new(succession))),
+            None => self.succeeded(succession, turn),
         }
+    }
+
+    /// The group as the log knows it, but for the member's id; if the group stays as it is, also
+    /// with what the member says of itself now. `None` if the log does not know the member.
+    fn record_of_succession(&self, succession: &Succession, saved: &Saved) -> Option<Record> {
+        let Succession { old, new, join } = succession;
+        if let Some(members) = self.members_if_nothing_else_changes(succession) {
+            let led = self.leader == *old;
+            let leader = if led { Some(new.clone()) } else { self.leader.clone() };
+            return Some(self.to_record_with(&members, leader, |member| member.assignment.clone()));
+        }
+        let mut metadata = saved.get(&self.id)?.metadata.clone()?;
+        let mut members = metadata.members.iter_mut();
+        let member = members.find(|member| member.instance_id == join.instance_id)?;
+        if metadata.leader.as_ref() == Some(&member.member_id) {
+            metadata.leader = Some(new.clone());
+        }
+        member.member_id = new.clone();
+        metadata.members.sort_by(|one, other| one.member_id.cmp(&other.member_id));
+        Some(Record::GroupMetadata { group: self.id.clone(), metadata })
+    }
+
+    /// The members after the succession, if the others need not know of it: the group is stable,
+    /// and agrees on the same protocol, which the assignment rests on.
+    fn members_if_nothing_else_changes(&self, succession: &Succession) -> Option<Members> {
+        let Phase::Stable { .. } = self.phase else { return None };
+        let Succession { old, new, join } = succession;
+        let mut members = self.members.clone();
+        members.rename(old.as_deref()?, new.clone());
+        members.rejoin(new, introduction(join), join.ticket);
+        (members.elect_protocol() == self.protocol).then_some(members)
+    }
+
+    /// The new id counts. During a rebalance the leader may hold the old one, so that it begins
+    /// again (KAFKA-9801).
+    fn succeeded(&mut self, succession: Succession, turn: &mut Turn<'_>) {
+        let stands = self.members_if_nothing_else_changes(&succession).is_some();
+        let Succession { old, new, join } = succession;
+        let Some(old) = old else { return self.admit(new, join, turn) };
+        let led = self.is_leader(&old);
         self.replace_member(&old, &new, turn);
         self.members.rejoin(&new, introduction(&join), join.ticket);
         self.touch(&new, turn);
-        self.rebalance_or_go_on(turn);
-    }
-
-    /// What the log would say after the replacement; `None` if it changed the protocol, and with
-    /// it what the assignment rests on.
-    fn record_after_replacement(
-        &self,
-        old: &MemberId,
-        new: &MemberId,
-        join: &JoinGroup,
-    ) -> Option<Record> {
-        let mut members = self.members.clone();
-        members.rename(old, new.clone());
-        members.rejoin(new, introduction(join), join.ticket);
-        if members.elect_protocol() != self.protocol {
-            return None;
+        if !stands {
+            return self.rebalance_or_go_on(turn);
         }
-        let leader = if self.is_leader(old) { Some(new.clone()) } else { self.leader.clone() };
-        Some(self.to_record_with(&members, leader, |member| member.assignment.clone()))
-    }
-
-    fn replaced(&mut self, replacement: Replacement, turn: &mut Turn<'_>) {
-        let Replacement { old, new, intro, ticket, can_skip_assignment, .. } = replacement;
-        let led = self.is_leader(&old);
-        self.replace_member(&old, &new, turn);
-        self.members.rejoin(&new, intro, ticket);
         let mut joined = self.joined(&new);
-        if led && can_skip_assignment {
+        if led && join.can_skip_assignment {
             joined.skip_assignment = true;
         } else if led {
             // An older client that hears it leads would assign: name the id it had instead, and

@@ -3,8 +3,8 @@
 //! Order of refusal: group id, unknown group, member, generation.
 
 use super::GroupMachine;
+use super::classic::{Group, Phase};
 use super::event::{Heartbeat, LeaveGroup, Leaver, Moment};
-use super::group::{Group, Phase};
 use super::response::{Effect, Left, Response};
 use super::turn::Turn;
 use crate::protocol::ErrorCode;

@@ -45,10 +45,10 @@
 //! [`saved::Saved::apply`]. `groups` holds what needs no log: who waits for whom. A group that
 //! only keeps offsets has no entry there.
 mod admin;
-mod codec;
+mod classic;
+pub(crate) mod codec;
 mod event;
 mod expiry;
-mod group;
 mod join;
 mod leave;
 mod member;
@@ -65,14 +65,13 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use codec::{DecodeError, decode, encode_key, encode_value};
 pub(crate) use event::*;
 pub(crate) use record::*;
 pub(crate) use response::*;
 
 use crate::protocol::ErrorCode;
 use crate::types::Instant;
-use group::Group;
+use classic::Group;
 use saved::Saved;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -160,7 +159,7 @@ impl GroupMachine {
             Purpose::Assign { group, generation } => {
                 return self.assigned(at, (&group, generation), &append.records, effects);
             }
-            Purpose::Replace(replacement) => return self.replaced(at, *replacement, effects),
+            Purpose::Succeed(succession) => return self.succeeded(at, *succession, effects),
             Purpose::Delete { ticket, group } => {
                 return self.delete_next(at, ticket, group, effects);
             }
@@ -189,9 +188,10 @@ impl GroupMachine {
             Purpose::Assign { group, generation } => {
                 return self.not_assigned(at, (&group, generation), error, effects);
             }
-            Purpose::Replace(replacement) => {
-                return self.not_replaced(&replacement, error, effects);
-            }
+            Purpose::Succeed(succession) => (
+                succession.join.ticket,
+                Response::JoinGroup(Joined::refused(error, MemberId::default())),
+            ),
             Purpose::Delete { ticket, .. } => (ticket, Response::DeleteGroup(error)),
             Purpose::Commit { ticket, rows } => (ticket, Response::OffsetCommit(all(rows))),
             Purpose::Forget { ticket, .. } => {
@@ -249,6 +249,7 @@ impl GroupMachine {
         let turn = Turn {
             at,
             config: &self.config,
+            saved: &self.saved,
             timers: &mut self.timers,
             in_flight: &mut self.in_flight,
             last_append: &mut self.last_append,
@@ -274,11 +275,13 @@ impl GroupMachine {
         }
     }
 
-    /// A group that was only ever asked for need not be remembered.
+    /// A group that was only ever asked for need not be remembered, unless the record of its first
+    /// members' leave is still under way.
     fn forget_if_idle(&mut self, id: &GroupId) {
+        let Some(group) = self.groups.get(id) else { return };
         let unknown = self.saved.get(id).is_none_or(|saved| saved.metadata.is_none());
-        let in_flight = !self.in_flight.is_empty();
-        if unknown && !in_flight && self.groups.get(id).is_some_and(Group::is_idle) {
+        let settled = group.generation == Generation::default() || self.in_flight.is_empty();
+        if unknown && settled && group.is_idle() {
             self.forget(id);
         }
     }

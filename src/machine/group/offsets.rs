@@ -3,8 +3,8 @@
 //! Order of refusal: unknown group, member, generation, rebalance, then each row's note. The group
 //! name may be empty: clients older than groups commit so, and still read what they committed.
 
+use super::classic::{Group, Phase};
 use super::event::{MemberClaim, Moment, OffsetCommit, OffsetDelete, OffsetFetch, OffsetToCommit};
-use super::group::{Group, Phase};
 use super::record::{CommittedOffset, Record};
 use super::response::{Effect, FetchedOffset, OffsetsDeleted, Response};
 use super::turn::{Purpose, Turn};

@@ -1,6 +1,6 @@
 //! A rebalance's way: gather the members, agree on a protocol, name a leader, wait for it.
 
-use super::group::{Group, InitialDelay, Phase, dismiss};
+use super::classic::{Group, InitialDelay, Phase, dismiss};
 use super::record::{GroupMetadata, MemberId};
 use super::response::Synced;
 use super::timers::Timer;

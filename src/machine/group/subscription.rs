@@ -2,7 +2,7 @@
 //! version (int16) and an array of topic names in every version there is, so this prefix is all
 //! that is read.
 
-use super::group::Group;
+use super::classic::Group;
 
 impl Group {
     /// Whether a member reads `topic`. A group of consumers whose words cannot be read may read

@@ -3,8 +3,8 @@
 //! Order of refusal: group id, unknown group, member, generation, protocol.
 
 use super::GroupMachine;
+use super::classic::{Group, Phase};
 use super::event::{Moment, SyncGroup, Ticket};
-use super::group::{Group, Phase};
 use super::record::{Generation, GroupId, MemberId, Record};
 use super::response::{Effect, Response, Synced};
 use super::turn::{Purpose, Turn};

@@ -1,10 +1,10 @@
 //! What one event may use beside the group it concerns.
 
 use super::Config;
-use super::event::{Moment, Ticket};
-use super::member::Introduction;
+use super::event::{JoinGroup, Moment, Ticket};
 use super::record::{Generation, GroupId, MemberId, Record};
 use super::response::{Append, AppendId, Effect, Response};
+use super::saved::Saved;
 use super::timers::{Timer, Timers};
 use crate::protocol::ErrorCode;
 use crate::types::TopicPartition;
@@ -24,8 +24,9 @@ pub(super) enum Purpose {
         /// The rebalance it belongs to.
         generation: Generation,
     },
-    /// A static member's new id (KAFKA-10284: a new coordinator must fence the old one too).
-    Replace(Box<Replacement>),
+    /// A static member's new id. Another coordinator must fence the old one too, and must not
+    /// fence the new one, which would end an honest client (KAFKA-10284).
+    Succeed(Box<Succession>),
     /// Offsets: what to answer for each row if they are kept.
     Commit {
         /// Who waits.
@@ -49,21 +50,15 @@ pub(super) enum Purpose {
     },
 }
 
-/// A static member that came back under a new id while its group was stable.
+/// A static member that came back without an id.
 #[derive(Debug)]
-pub(super) struct Replacement {
-    /// The group.
-    pub(super) group: GroupId,
-    /// The id it had.
-    pub(super) old: MemberId,
+pub(super) struct Succession {
+    /// What it asks.
+    pub(super) join: JoinGroup,
     /// The id it gets.
     pub(super) new: MemberId,
-    /// What it says of itself now.
-    pub(super) intro: Introduction,
-    /// Who waits.
-    pub(super) ticket: Ticket,
-    /// Whether it may be told that it leads, without having to assign (v9+, KIP-814).
-    pub(super) can_skip_assignment: bool,
+    /// The id it has here; none if its session has ended, and only the log still knows it.
+    pub(super) old: Option<MemberId>,
 }
 
 /// One event's time and means.
@@ -72,6 +67,8 @@ pub(super) struct Turn<'a> {
     pub(super) at: Moment,
     /// The settings.
     pub(super) config: &'a Config,
+    /// What the log says.
+    pub(super) saved: &'a Saved,
     /// What is waited for.
     pub(super) timers: &'a mut Timers,
     /// Appends whose fate is not known yet; none between events.
