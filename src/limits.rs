@@ -15,6 +15,9 @@ pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 249;
 /// Groups one partition of the offsets topic may hold; above it, new names are refused.
 pub(crate) const GROUPS_PER_PARTITION_MAX: usize = 100_000;
 
+/// Members of one group, ids given out included, whatever `group.max.size` allows.
+pub(crate) const GROUP_MEMBERS_MAX: usize = 20_000;
+
 /// Assignors one member of a group may offer.
 pub(crate) const GROUP_PROTOCOLS_PER_MEMBER_MAX: usize = 64;
 

@@ -7,6 +7,7 @@ use super::record::{Generation, GroupId, GroupMetadata, MemberId, Record};
 use super::response::{GroupState, Joined, JoinedMember, Response, Synced};
 use super::timers::Timer;
 use super::turn::Turn;
+use crate::limits;
 use crate::protocol::ErrorCode;
 use crate::types::Timestamp;
 use std::collections::BTreeSet;
@@ -97,17 +98,11 @@ impl Group {
         let empty = members.is_empty();
         Self {
             id,
-            phase: match empty {
-                true => Phase::Empty,
-                false => Phase::Stable { unsynced: BTreeSet::new() },
-            },
+            phase: if empty { Phase::Empty } else { Phase::Stable { unsynced: BTreeSet::new() } },
             state_since: saved.state_since,
             generation: saved.generation,
             protocol_type: Some(saved.protocol_type.clone()).filter(|kind| !kind.is_empty()),
-            protocol: match empty {
-                true => None,
-                false => Some(saved.protocol.clone().unwrap_or_default()),
-            },
+            protocol: (!empty).then(|| saved.protocol.clone().unwrap_or_default()),
             leader: named.or(first),
             members,
             pending: BTreeSet::new(),
@@ -155,7 +150,7 @@ impl Group {
         instance: Option<&str>,
         config: &Config,
     ) -> bool {
-        let max = config.group_max_size;
+        let max = config.group_max_size.min(limits::GROUP_MEMBERS_MAX);
         if instance.is_some_and(|instance| self.members.by_static(instance).is_some()) {
             return true;
         }

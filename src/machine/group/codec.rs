@@ -330,9 +330,10 @@ impl<'a> Reader<'a> {
     }
 
     fn nullable_string(&mut self) -> Result<Option<Arc<str>>, DecodeError> {
-        let length = match self.flexible {
-            true => self.compact_length()?,
-            false => Self::signed_length(i64::from(self.i16()?))?,
+        let length = if self.flexible {
+            self.compact_length()?
+        } else {
+            Self::signed_length(i64::from(self.i16()?))?
         };
         let Some(length) = length else { return Ok(None) };
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| DecodeError::Utf8)?;
@@ -344,9 +345,10 @@ impl<'a> Reader<'a> {
     }
 
     fn long_length(&mut self) -> Result<usize, DecodeError> {
-        let length = match self.flexible {
-            true => self.compact_length()?,
-            false => Self::signed_length(i64::from(self.i32()?))?,
+        let length = if self.flexible {
+            self.compact_length()?
+        } else {
+            Self::signed_length(i64::from(self.i32()?))?
         };
         length.ok_or(DecodeError::Length)
     }

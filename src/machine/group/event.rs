@@ -1,5 +1,6 @@
 //! What the coordinator is asked. One group an event: the groups of one request may live in
 //! different partitions, so whoever takes the request apart also puts the answer together.
+//! Times come as spans; a negative number of milliseconds on the wire is no time at all.
 
 use super::record::{Generation, GroupId, InstanceId, MemberId};
 use crate::types::{Instant, LeaderEpoch, Offset, Timestamp, TopicPartition};

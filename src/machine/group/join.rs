@@ -7,7 +7,7 @@
 
 use super::classic::{Group, Phase, dismiss, supersede_join};
 use super::event::{JoinGroup, Moment, Protocol};
-use super::member::{Introduction, Member, Members};
+use super::member::{Member, Members};
 use super::record::{MemberId, Record};
 use super::response::{Effect, Joined, Response};
 use super::saved::Saved;
@@ -97,14 +97,10 @@ fn drop_repeated(protocols: &mut Vec<Protocol>) {
     protocols.retain(|protocol| seen.insert(protocol.name.clone()));
 }
 
-fn introduction(join: &JoinGroup) -> Introduction {
-    Introduction {
-        instance_id: join.instance_id.clone(),
-        client_id: join.client_id.clone(),
-        client_host: join.client_host.clone(),
-        rebalance_timeout: join.rebalance_timeout.unwrap_or(join.session_timeout),
-        session_timeout: join.session_timeout,
-        protocols: join.protocols.clone(),
+impl JoinGroup {
+    /// How long a rebalance waits for the member.
+    pub(super) fn patience(&self) -> Duration {
+        self.rebalance_timeout.unwrap_or(self.session_timeout)
     }
 }
 
@@ -188,7 +184,7 @@ impl Group {
             self.touch(&id, turn);
             return turn.reply(join.ticket, Response::JoinGroup(joined));
         }
-        let superseded = self.members.rejoin(&id, introduction(&join), join.ticket);
+        let superseded = self.members.rejoin(&id, &join);
         supersede_join(superseded, &id, turn);
         self.rebalance_or_go_on(turn);
     }
@@ -203,7 +199,7 @@ impl Group {
             self.protocol_type = Some(join.protocol_type.clone());
         }
         self.leader.get_or_insert_with(|| id.clone());
-        self.members.insert(Member::joining(id.clone(), introduction(&join), join.ticket));
+        self.members.insert(Member::joining(id.clone(), join));
         turn.start(self.session_of(&id), NEW_MEMBER_JOIN_TIMEOUT);
         self.rebalance_or_go_on(turn);
     }
@@ -244,7 +240,7 @@ impl Group {
         let Succession { old, new, join } = succession;
         let mut members = self.members.clone();
         members.rename(old.as_deref()?, new.clone());
-        members.rejoin(new, introduction(join), join.ticket);
+        members.rejoin(new, join);
         (members.elect_protocol() == self.protocol).then_some(members)
     }
 
@@ -256,7 +252,7 @@ impl Group {
         let Some(old) = old else { return self.admit(new, join, turn) };
         let led = self.is_leader(&old);
         self.replace_member(&old, &new, turn);
-        self.members.rejoin(&new, introduction(&join), join.ticket);
+        self.members.rejoin(&new, &join);
         self.touch(&new, turn);
         if !stands {
             return self.rebalance_or_go_on(turn);

@@ -18,10 +18,11 @@ impl GroupMachine {
         effects: &mut Vec<Effect>,
     ) {
         let (groups, mut turn) = self.begin(at, effects);
-        let error = match groups.get(&beat.group) {
-            _ if beat.group.is_empty() => ErrorCode::InvalidGroupId,
-            None => ErrorCode::UnknownMemberId,
-            Some(group) => group.beat(beat, &mut turn),
+        let error = if beat.group.is_empty() {
+            ErrorCode::InvalidGroupId
+        } else {
+            let group = groups.get(&beat.group);
+            group.map_or(ErrorCode::UnknownMemberId, |group| group.beat(beat, &mut turn))
         };
         turn.reply(beat.ticket, Response::Heartbeat(error));
     }
@@ -35,14 +36,14 @@ impl GroupMachine {
     ) {
         let LeaveGroup { ticket, group: id, members } = leave;
         let (groups, mut turn) = self.begin(at, effects);
-        let left = match groups.get_mut(&id) {
-            _ if id.is_empty() => Left { error: ErrorCode::InvalidGroupId, members: Vec::new() },
-            None => {
-                let unknown = |member| (member, ErrorCode::UnknownMemberId);
-                let members = members.into_iter().map(unknown).collect();
-                Left { error: ErrorCode::None, members }
-            }
-            Some(group) => group.leave(members, &mut turn),
+        let left = if id.is_empty() {
+            Left { error: ErrorCode::InvalidGroupId, members: Vec::new() }
+        } else if let Some(group) = groups.get_mut(&id) {
+            group.leave(members, &mut turn)
+        } else {
+            let unknown = |member| (member, ErrorCode::UnknownMemberId);
+            let members = members.into_iter().map(unknown).collect();
+            Left { error: ErrorCode::None, members }
         };
         turn.reply(ticket, Response::LeaveGroup(left));
         self.forget_if_idle(&id);

@@ -1,6 +1,6 @@
 //! The members of one group, and what can be said of them together.
 
-use super::event::{Protocol, Ticket};
+use super::event::{JoinGroup, Protocol, Ticket};
 use super::record::{GroupMetadata, InstanceId, MemberId, SavedMember};
 use crate::protocol::ErrorCode;
 use std::collections::BTreeMap;
@@ -32,37 +32,20 @@ pub(super) struct Member {
     awaiting_sync: Option<Ticket>,
 }
 
-/// What a join says of the member, new or known.
-#[derive(Clone, Debug)]
-pub(super) struct Introduction {
-    /// Its own name, if it is static.
-    pub(super) instance_id: Option<InstanceId>,
-    /// The request's client id.
-    pub(super) client_id: Arc<str>,
-    /// Where it comes from.
-    pub(super) client_host: Arc<str>,
-    /// How long a rebalance waits for it.
-    pub(super) rebalance_timeout: Duration,
-    /// How long it may be silent.
-    pub(super) session_timeout: Duration,
-    /// What it can do, best first.
-    pub(super) protocols: Vec<Protocol>,
-}
-
 impl Member {
     /// A member whose first join waits for its answer.
-    pub(super) fn joining(id: MemberId, intro: Introduction, ticket: Ticket) -> Self {
+    pub(super) fn joining(id: MemberId, join: JoinGroup) -> Self {
         Self {
             id,
-            instance_id: intro.instance_id,
-            client_id: intro.client_id,
-            client_host: intro.client_host,
-            rebalance_timeout: intro.rebalance_timeout,
-            session_timeout: intro.session_timeout,
-            protocols: intro.protocols,
+            rebalance_timeout: join.patience(),
+            instance_id: join.instance_id,
+            client_id: join.client_id,
+            client_host: join.client_host,
+            session_timeout: join.session_timeout,
+            protocols: join.protocols,
             assignment: Arc::from([]),
             is_new: true,
-            awaiting_join: Some(ticket),
+            awaiting_join: Some(join.ticket),
             awaiting_sync: None,
         }
     }
@@ -116,14 +99,6 @@ impl Member {
     /// member's join does not: its client may be long gone (KAFKA-7610).
     pub(super) fn is_proven_alive(&self) -> bool {
         !self.is_new && (self.awaiting_join.is_some() || self.awaiting_sync.is_some())
-    }
-
-    fn introduce(&mut self, intro: Introduction) {
-        self.client_id = intro.client_id;
-        self.client_host = intro.client_host;
-        self.rebalance_timeout = intro.rebalance_timeout;
-        self.session_timeout = intro.session_timeout;
-        self.protocols = intro.protocols;
     }
 }
 
@@ -233,9 +208,7 @@ impl Members {
             let before = self.by_instance.insert(instance_id.clone(), member.id.clone());
             assert!(before.is_none(), "two members under one static name");
         }
-        for protocol in &member.protocols {
-            *self.offers.entry(protocol.name.clone()).or_default() += 1;
-        }
+        self.add_offers(&member.protocols);
         self.awaiting_join += usize::from(member.awaits_join());
         let before = self.by_id.insert(member.id.clone(), member);
         assert!(before.is_none(), "two members under one id");
@@ -256,20 +229,16 @@ impl Members {
 
     /// A known member joins again: it says anew what it can do and how patient to be with it
     /// (KAFKA-14009). Gives back an older join of it that still waited.
-    pub(super) fn rejoin(
-        &mut self,
-        id: &str,
-        intro: Introduction,
-        ticket: Ticket,
-    ) -> Option<Ticket> {
+    pub(super) fn rejoin(&mut self, id: &str, join: &JoinGroup) -> Option<Ticket> {
         let member = self.by_id.get_mut(id)?;
-        let before = std::mem::take(&mut member.protocols);
-        member.introduce(intro);
-        for protocol in &member.protocols {
-            *self.offers.entry(protocol.name.clone()).or_default() += 1;
-        }
-        let superseded = member.awaiting_join.replace(ticket);
+        member.client_id = join.client_id.clone();
+        member.client_host = join.client_host.clone();
+        member.rebalance_timeout = join.patience();
+        member.session_timeout = join.session_timeout;
+        let before = std::mem::replace(&mut member.protocols, join.protocols.clone());
+        let superseded = member.awaiting_join.replace(join.ticket);
         self.awaiting_join += usize::from(superseded.is_none());
+        self.add_offers(&join.protocols);
         self.retract_offers(&before);
         superseded
     }
@@ -306,6 +275,12 @@ impl Members {
     pub(super) fn assign(&mut self, assignment: impl Fn(&str) -> Option<Arc<[u8]>>) {
         for (id, member) in &mut self.by_id {
             member.assignment = assignment(id).unwrap_or_default();
+        }
+    }
+
+    fn add_offers(&mut self, protocols: &[Protocol]) {
+        for protocol in protocols {
+            *self.offers.entry(protocol.name.clone()).or_default() += 1;
         }
     }
 

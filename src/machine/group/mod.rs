@@ -286,7 +286,7 @@ impl GroupMachine {
         }
     }
 
-    /// How many names there are, counting those twice that have members and offsets.
+    /// How many names there are, near enough for a limit: a name may be in either map or in both.
     fn group_count(&self) -> usize {
         self.saved.len().max(self.groups.len())
     }

@@ -164,9 +164,8 @@ impl OffsetToCommit {
     fn check(&self, config: &Config) -> ErrorCode {
         let note = self.metadata.as_deref().unwrap_or_default();
         let units = note.encode_utf16().count();
-        let fits = units <= config.offset_metadata_max_bytes
-            && note.len() <= limits::GROUP_TEXT_BYTES_MAX
-            && self.partition.topic.len() <= limits::GROUP_TEXT_BYTES_MAX;
+        let fits =
+            units <= config.offset_metadata_max_bytes && note.len() <= limits::GROUP_TEXT_BYTES_MAX;
         if fits { ErrorCode::None } else { ErrorCode::OffsetMetadataTooLarge }
     }
 }
