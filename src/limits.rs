@@ -52,3 +52,21 @@ pub(crate) const FILES_OPEN_MAX: u64 = 4_096;
 
 /// Bytes a connection makes room for before it knows how much is coming.
 pub(crate) const READ_BYTES_MIN: usize = 8 * 1024;
+
+/// Groups one partition of the offsets topic may hold; above it, new names are refused.
+pub(crate) const GROUPS_PER_PARTITION_MAX: usize = 100_000;
+
+/// Members of one group, ids given out included, whatever `group.max.size` allows.
+pub(crate) const GROUP_MEMBERS_MAX: usize = 20_000;
+
+/// Assignors one member of a group may offer.
+pub(crate) const GROUP_PROTOCOLS_PER_MEMBER_MAX: usize = 64;
+
+/// Bytes one member of a group may say of itself, over all the assignors it offers.
+pub(crate) const GROUP_MEMBER_METADATA_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes of a name in a group's records (group, member, protocol …): their length is an int16.
+pub(crate) const GROUP_TEXT_BYTES_MAX: usize = 32_767;
+
+/// Tombstones written at once when offsets expire or their topics are deleted.
+pub(crate) const GROUP_TOMBSTONES_PER_APPEND: usize = 1_000;

@@ -2,4 +2,5 @@
 
 pub(crate) mod controller;
 pub(crate) mod fetch_session;
+pub(crate) mod group;
 pub(crate) mod replica;
