@@ -70,3 +70,6 @@ pub(crate) const GROUP_TEXT_BYTES_MAX: usize = 32_767;
 
 /// Tombstones written at once when offsets expire or their topics are deleted.
 pub(crate) const GROUP_TOMBSTONES_PER_APPEND: usize = 1_000;
+
+/// Requests that wait for one coordinator; a sender beyond that waits for room.
+pub(crate) const COORDINATOR_INBOX: usize = 1_024;

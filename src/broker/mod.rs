@@ -2,6 +2,8 @@
 //! place that knows both. It owns tasks, locks and waiting.
 
 pub(crate) mod controller;
+pub(crate) mod coordinator;
+pub(crate) mod groups;
 mod housekeeping;
 mod metadata;
 pub(crate) mod partition;
@@ -21,6 +23,7 @@ use crate::machine::controller::Picture;
 use crate::machine::fetch_session::FetchSessions;
 use crate::types::{BrokerId, TopicId};
 use controller::Controller;
+use groups::Groups;
 use removal::Removal;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -36,6 +39,7 @@ pub(crate) struct Broker {
     pub(crate) metadata: Arc<Metadata>,
     pub(crate) partitions: Arc<Partitions>,
     pub(crate) controller: Controller,
+    pub(crate) groups: Groups,
     removal: Arc<Removal>,
     /// Guards the sessions; held for one look-up or one answer's news.
     pub(crate) fetch_sessions: Mutex<FetchSessions>,

@@ -1,6 +1,7 @@
 //! Opening what a broker keeps: directories, store, metadata, logs.
 
 use super::controller::Controller;
+use super::groups::{Groups, OFFSETS_TOPIC};
 use super::metadata::Metadata;
 use super::partitions::{OpenError, Partitions};
 use super::removal::Removal;
@@ -74,18 +75,23 @@ pub(crate) async fn start(config: Arc<Config>) -> Result<Arc<Broker>, StartError
         super::topics::resolve(&config, &picture, &topic.overrides)
     })?;
     let fetch_sessions = Mutex::new(FetchSessions::new(config.fetch_sessions_max));
-    Ok(Arc::new(Broker {
+    let broker = Arc::new(Broker {
         config,
         node,
         cluster_id,
         metadata,
         partitions,
         controller,
+        groups: Groups::default(),
         removal,
         fetch_sessions,
         endpoints: OnceLock::new(),
         ids,
-    }))
+    });
+    if let Some(topic) = picture.topics.get(OFFSETS_TOPIC) {
+        broker.start_coordinators(topic);
+    }
+    Ok(broker)
 }
 
 /// The cluster's id: what the store says, or `fresh` from now on.

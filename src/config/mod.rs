@@ -1,7 +1,9 @@
 //! What an operator may set: Kafka's names and defaults, and Ottla's own beginning with `ottla.`.
 
+mod group;
 mod topic;
 
+pub use group::GroupConfig;
 pub use topic::{CompressionType, FlushBeforeAck, TimestampKind, TopicConfig};
 
 use std::path::PathBuf;
@@ -50,6 +52,8 @@ pub struct Config {
     pub producer_id_expiration_ms: i64,
     /// `ottla.log.dir.reserve`: bytes kept free; `None` is the smaller of 5 % and 1 GiB.
     pub log_dir_reserve: Option<u64>,
+    /// Keys of group coordinators.
+    pub groups: GroupConfig,
     /// Topic settings as the broker's keys set them.
     pub topic: TopicConfig,
 }
@@ -89,6 +93,7 @@ impl Default for Config {
             recovery_threads: 2,
             producer_id_expiration_ms: 86_400_000,
             log_dir_reserve: None,
+            groups: GroupConfig::default(),
             topic: TopicConfig::default(),
         }
     }

@@ -3,12 +3,24 @@
 
 mod api_versions;
 mod create_topics;
+mod delete_groups;
+mod describe_groups;
 mod fetch;
+mod find_coordinator;
+mod group;
+mod heartbeat;
 mod init_producer_id;
+mod join_group;
+mod leave_group;
+mod list_groups;
 mod list_offsets;
 mod metadata;
+mod offset_commit;
+mod offset_delete;
+mod offset_fetch;
 mod produce;
 mod respond;
+mod sync_group;
 mod table;
 
 pub(crate) use respond::Response;
@@ -163,6 +175,23 @@ async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) ->
         RequestKind::InitProducerId(body) => init_producer_id::handle(client, &body).await.into(),
         RequestKind::ListOffsets(body) => list_offsets::handle(client, request, body).await.into(),
         RequestKind::Metadata(body) => metadata::handle(client, request, body).into(),
+        RequestKind::DeleteGroups(body) => delete_groups::handle(client, body).await.into(),
+        RequestKind::DescribeGroups(body) => {
+            describe_groups::handle(client, request, body).await.into()
+        }
+        RequestKind::FindCoordinator(body) => {
+            find_coordinator::handle(client, request, body).await.into()
+        }
+        RequestKind::Heartbeat(body) => heartbeat::handle(client, body).await.into(),
+        RequestKind::JoinGroup(body) => join_group::handle(client, request, body).await.into(),
+        RequestKind::LeaveGroup(body) => leave_group::handle(client, request, body).await.into(),
+        RequestKind::ListGroups(body) => list_groups::handle(client, request, body).await.into(),
+        RequestKind::OffsetCommit(body) => {
+            offset_commit::handle(client, request, body).await.into()
+        }
+        RequestKind::OffsetDelete(body) => offset_delete::handle(client, body).await.into(),
+        RequestKind::OffsetFetch(body) => offset_fetch::handle(client, request, body).await.into(),
+        RequestKind::SyncGroup(body) => sync_group::handle(client, request, body).await.into(),
         _ => unreachable!("the table holds only what is dispatched here"),
     }
 }

@@ -72,9 +72,20 @@ macro_rules! answers {
 answers! {
     ApiVersionsResponse => ApiVersions,
     CreateTopicsResponse => CreateTopics,
+    DeleteGroupsResponse => DeleteGroups,
+    DescribeGroupsResponse => DescribeGroups,
+    FindCoordinatorResponse => FindCoordinator,
+    HeartbeatResponse => Heartbeat,
     InitProducerIdResponse => InitProducerId,
+    JoinGroupResponse => JoinGroup,
+    LeaveGroupResponse => LeaveGroup,
+    ListGroupsResponse => ListGroups,
     ListOffsetsResponse => ListOffsets,
     MetadataResponse => Metadata,
+    OffsetCommitResponse => OffsetCommit,
+    OffsetDeleteResponse => OffsetDelete,
+    OffsetFetchResponse => OffsetFetch,
+    SyncGroupResponse => SyncGroup,
 }
 
 /// Bytes that are sent as they are.

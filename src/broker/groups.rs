@@ -1,0 +1,137 @@
+//! All group coordinators of this broker: one for each partition of `__consumer_offsets` it leads.
+
+use super::Broker;
+use super::coordinator::{Coordinator, Event, Timing};
+use super::partition::Partition;
+use crate::config::GroupConfig;
+use crate::machine::controller::{NewTopic, Topic};
+use crate::machine::group::{self, GroupMachine, Response, Ticket, partition_for_group};
+use crate::protocol::ErrorCode;
+use arc_swap::ArcSwap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The topic that keeps groups and their offsets.
+pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
+/// `offsets.topic.segment.bytes`
+const OFFSETS_SEGMENT_BYTES: &str = "104857600";
+
+/// Coordinators by partition.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    coordinators: ArcSwap<HashMap<i32, Coordinator>>,
+    tickets: AtomicU64,
+}
+
+impl Groups {
+    /// Begins a coordinator for each of these partitions.
+    pub(crate) fn start(&self, partitions: &[Arc<Partition>], config: &GroupConfig) {
+        let mut all = HashMap::clone(&self.coordinators.load());
+        for partition in partitions {
+            let machine = GroupMachine::new(machine_config(config));
+            let timing = Timing {
+                expire_every: config.offsets_retention_check_interval,
+                commit_timeout: config.offsets_commit_timeout,
+            };
+            let coordinator = Coordinator::start(partition.clone(), machine, timing);
+            all.insert(partition.name.partition, coordinator);
+        }
+        self.coordinators.store(Arc::new(all));
+    }
+
+    /// Asks the coordinator of `group`, as soon as there is one.
+    pub(crate) async fn ask(
+        &self,
+        group: &str,
+        event: impl FnOnce(Ticket) -> Event,
+    ) -> Result<Response, ErrorCode> {
+        let coordinator = {
+            let all = self.coordinators.load();
+            let count = i32::try_from(all.len()).unwrap_or(0);
+            if count == 0 {
+                return Err(ErrorCode::NotCoordinator);
+            }
+            all.get(&partition_for_group(group, count)).cloned()
+        };
+        let coordinator = coordinator.ok_or(ErrorCode::NotCoordinator)?;
+        let ticket = self.next_ticket();
+        coordinator.ask(ticket, event(ticket)).await
+    }
+
+    /// Asks every coordinator the same.
+    pub(crate) async fn ask_all(
+        &self,
+        event: impl Fn(Ticket) -> Event,
+    ) -> Result<Vec<Response>, ErrorCode> {
+        let all = self.coordinators.load_full();
+        let mut responses = Vec::new();
+        for coordinator in all.values() {
+            let ticket = self.next_ticket();
+            responses.push(coordinator.ask(ticket, event(ticket)).await?);
+        }
+        Ok(responses)
+    }
+
+    /// Has every group forget its offsets in topics that are gone.
+    pub(crate) async fn topics_deleted(&self, topics: &BTreeSet<Arc<str>>) {
+        for coordinator in self.coordinators.load_full().values() {
+            coordinator.tell(Event::TopicsDeleted(topics.clone())).await;
+        }
+    }
+
+    fn next_ticket(&self) -> Ticket {
+        Ticket(self.tickets.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+fn machine_config(config: &GroupConfig) -> group::Config {
+    group::Config {
+        group_min_session_timeout: config.min_session_timeout,
+        group_max_session_timeout: config.max_session_timeout,
+        group_max_size: config.max_size,
+        initial_rebalance_delay: config.initial_rebalance_delay,
+        offsets_retention: config.offsets_retention,
+        offset_metadata_max_bytes: config.offset_metadata_max_bytes,
+    }
+}
+
+impl Broker {
+    /// Makes the offsets topic when there is none yet.
+    pub(crate) async fn ensure_offsets_topic(&self) -> Result<(), ErrorCode> {
+        if self.metadata.look().topics.contains_key(OFFSETS_TOPIC) {
+            return Ok(());
+        }
+        let overrides = BTreeMap::from(
+            [
+                ("cleanup.policy", "compact"),
+                ("compression.type", "producer"),
+                ("segment.bytes", OFFSETS_SEGMENT_BYTES),
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned())),
+        );
+        let new = NewTopic {
+            name: OFFSETS_TOPIC.to_owned(),
+            id: self.fresh_id(),
+            partitions: self.config.offsets_topic_partitions,
+            replication_factor: 1,
+            assignment: BTreeMap::new(),
+            overrides,
+        };
+        let config = self.topic_config(&new.overrides).map_err(|refusal| refusal.code)?;
+        match self.controller.create_topic(new, config, false).await {
+            Ok(topic) => self.start_coordinators(&topic),
+            // Another request made it, and starts its coordinators.
+            Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
+            Err(_) => return Err(ErrorCode::CoordinatorNotAvailable),
+        }
+        Ok(())
+    }
+
+    /// Begins the coordinators of the offsets topic's partitions that are open here.
+    pub(super) fn start_coordinators(&self, topic: &Topic) {
+        let indexes = 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
+        let open = indexes.filter_map(|index| self.partitions.get(OFFSETS_TOPIC, index));
+        self.groups.start(&open.collect::<Vec<_>>(), &self.config.groups);
+    }
+}
