@@ -9,9 +9,6 @@ pub(crate) const IN_FLIGHT_PER_CONNECTION: usize = 64;
 /// Bytes handed to one write call; larger appends fragment the page cache's memory.
 pub(crate) const WRITE_SLICE_BYTES: usize = 128 * 1024;
 
-/// A topic's name has at most this many bytes (Kafka's own limit).
-pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 249;
-
 /// Bytes that a compressed batch may hold when it has to be opened.
 pub(crate) const DECOMPRESSED_BATCH_BYTES_MAX: usize = 64 << 20;
 

@@ -54,12 +54,11 @@ impl Server {
             let name = socket.listener.name.clone();
             listeners.push(socket.listener.clone());
             let context = Context::new(broker.clone(), name, stopping.clone());
-            let task = socket.serve(context, budget.clone(), stopping.clone());
-            serving.push(tokio::spawn(task));
+            serving.push(socket.start(context, budget.clone(), stopping.clone()));
         }
         let http = page.as_ref().and_then(|page| page.local_addr().ok());
         if let Some(page) = page {
-            serving.push(tokio::spawn(http::serve(page, broker.clone(), stopping.clone())));
+            serving.push(http::start(page, broker.clone(), stopping.clone()));
         }
         let housekeeping = Housekeeping::start(broker.clone());
         announce(&broker, &listeners, clock::now().saturating_since(began));

@@ -1,4 +1,4 @@
-//! The quantities every layer speaks of. Two numbers of different meaning never share a bare integer.
+//! The quantities every layer speaks of. Numbers of different meaning never share a bare integer.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -180,6 +180,9 @@ pub(crate) fn parse_topic_id(text: &str) -> Option<TopicId> {
     Some(TopicId::from_u128(bits))
 }
 
+/// A topic's name has at most this many bytes (Kafka's own limit).
+const TOPIC_NAME_BYTES_MAX: usize = 249;
+
 /// What is wrong with a topic's name, in words; `None` when nothing is. The rules are Kafka's.
 #[must_use]
 pub(crate) fn topic_name_fault(name: &str) -> Option<&'static str> {
@@ -188,7 +191,7 @@ pub(crate) fn topic_name_fault(name: &str) -> Option<&'static str> {
         Some("the name is empty")
     } else if name == "." || name == ".." {
         Some("the name cannot be '.' or '..'")
-    } else if name.len() > crate::limits::TOPIC_NAME_BYTES_MAX {
+    } else if name.len() > TOPIC_NAME_BYTES_MAX {
         Some("the name is longer than 249 characters")
     } else if !name.bytes().all(legal) {
         Some("the name has characters other than ASCII alphanumerics, '.', '_' and '-'")

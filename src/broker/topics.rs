@@ -26,8 +26,22 @@ impl Broker {
             .map_err(|fault| Refusal::new(ErrorCode::InvalidConfig, fault))
     }
 
-    /// Makes a topic that a client named and nobody created, with the broker's defaults.
-    pub(crate) async fn create_automatically(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
+    /// Makes a topic that a client named and nobody created, without letting the client wait.
+    pub(crate) fn create_soon(self: &Arc<Self>, name: String) {
+        let broker = self.clone();
+        tokio::spawn(async move {
+            match broker.create_automatically(&name).await {
+                Ok(_) => {}
+                // Somebody else was faster, which is as good.
+                Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
+                Err(refusal) => {
+                    tracing::warn!(topic = name, reason = refusal.message, "topic not created");
+                }
+            }
+        });
+    }
+
+    async fn create_automatically(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
         let (partitions, overrides) = (-1, BTreeMap::new());
         let new = NewTopic {
             name: name.to_owned(),

@@ -1,5 +1,6 @@
 //! InitProducerId, v0–5. Gives a producer its id (KIP-98).
-//! v2: flexible. v3: the producer's former id and epoch (KIP-360). v4: PRODUCER_FENCED. v5: KIP-890.
+//! v2: flexible. v3: the producer's former id and epoch (KIP-360). v4: PRODUCER_FENCED.
+//! v5: KIP-890.
 //! A producer without a transactional id gets a new id each time, epoch 0. Transactions are not
 //! offered: with a transactional id the answer is an error.
 

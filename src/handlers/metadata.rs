@@ -79,24 +79,9 @@ fn answer(
         return failed(Some(name.clone()), ErrorCode::InvalidTopicException);
     }
     if create && client.context.broker.config.auto_create_topics {
-        create_soon(client, name.to_string());
+        client.context.broker.create_soon(name.to_string());
     }
     failed(Some(name.clone()), ErrorCode::UnknownTopicOrPartition)
-}
-
-/// Makes the topic without letting the answer wait for it.
-fn create_soon(client: &Arc<Client>, name: String) {
-    let broker = client.context.broker.clone();
-    tokio::spawn(async move {
-        match broker.create_automatically(&name).await {
-            Ok(_) => {}
-            // Somebody else was faster, which is as good.
-            Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
-            Err(refusal) => {
-                tracing::warn!(topic = name, reason = refusal.message, "topic not created");
-            }
-        }
-    });
 }
 
 fn failed(name: Option<TopicName>, code: ErrorCode) -> MetadataResponseTopic {

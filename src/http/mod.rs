@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 /// Binds `ottla.http.listener`.
 pub(crate) async fn bind(address: &str) -> io::Result<TcpListener> {
@@ -16,11 +17,15 @@ pub(crate) async fn bind(address: &str) -> io::Result<TcpListener> {
 }
 
 /// Serves until the broker stops.
-pub(crate) async fn serve(
+pub(crate) fn start(
     listener: TcpListener,
     broker: Arc<Broker>,
-    mut stopping: watch::Receiver<bool>,
-) {
+    stopping: watch::Receiver<bool>,
+) -> JoinHandle<()> {
+    tokio::spawn(serve(listener, broker, stopping))
+}
+
+async fn serve(listener: TcpListener, broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

@@ -175,10 +175,11 @@ impl LogDir {
         let full = space.free <= reserve;
         if self.nearly_full.swap(full, Ordering::Relaxed) != full {
             let directory = self.path.display();
+            let free = space.free;
             if full {
-                tracing::error!(%directory, free = space.free, reserve, "reserve reached, refusing produce");
+                tracing::error!(%directory, free, reserve, "reserve reached, refusing produce");
             } else {
-                tracing::info!(%directory, free = space.free, reserve, "space is back, taking produce");
+                tracing::info!(%directory, free, reserve, "space is back, taking produce");
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// Waiting connections beyond those accepted (`socket.listen.backlog.size` in Kafka).
 const BACKLOG: u32 = 1_024;
@@ -24,7 +24,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub(crate) struct BoundListener {
     /// As configured, with the port that was bound.
     pub(crate) listener: Listener,
-    sockets: Vec<TcpListener>,
+    socket: TcpListener,
 }
 
 /// Binds a listener. An empty host is every address, of both kinds where the machine has both.
@@ -48,7 +48,7 @@ pub(crate) async fn bind(listener: &Listener) -> io::Result<BoundListener> {
     };
     let port = socket.local_addr()?.port();
     let listener = Listener { port, ..listener.clone() };
-    Ok(BoundListener { listener, sockets: vec![socket] })
+    Ok(BoundListener { listener, socket })
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -62,15 +62,24 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl BoundListener {
-    /// Serves until `stopping` says so; then answers what was begun and returns.
-    pub(crate) async fn serve(
+    /// Serves until `stopping` says so; then answers what was begun and ends.
+    pub(crate) fn start(
+        self,
+        context: Arc<Context>,
+        budget: Budget,
+        stopping: watch::Receiver<bool>,
+    ) -> JoinHandle<()> {
+        tokio::spawn(self.serve(context, budget, stopping))
+    }
+
+    async fn serve(
         self,
         context: Arc<Context>,
         budget: Budget,
         mut stopping: watch::Receiver<bool>,
     ) {
         let mut connections = JoinSet::new();
-        let Some(socket) = self.sockets.into_iter().next() else { return };
+        let socket = self.socket;
         loop {
             let accepted = tokio::select! {
                 accepted = socket.accept() => accepted,
