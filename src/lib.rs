@@ -1,4 +1,4 @@
-//! Ottla, a broker that speaks Kafka's wire protocol.
+#![doc = include_str!("ARCHITECTURE.md")]
 
 mod broker;
 mod clock;
@@ -11,6 +11,7 @@ mod log;
 mod machine;
 mod metrics;
 mod net;
+pub mod ping;
 mod protocol;
 mod records;
 pub mod server;

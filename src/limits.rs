@@ -70,3 +70,6 @@ pub(crate) const GROUP_TOMBSTONES_PER_APPEND: usize = 1_000;
 
 /// Requests that wait for one coordinator; a sender beyond that waits for room.
 pub(crate) const COORDINATOR_INBOX: usize = 1_024;
+
+/// Bytes of an answer that `ottla ping` takes.
+pub(crate) const PING_ANSWER_BYTES_MAX: usize = 16 << 20;

@@ -29,6 +29,18 @@ enum Command {
         #[arg(long, value_enum, default_value_t = LogFormat::Text)]
         log_format: LogFormat,
     },
+    /// Sends a message to a broker and reads it back.
+    Ping {
+        /// The broker's address.
+        #[arg(long, default_value = "127.0.0.1:9092")]
+        bootstrap: String,
+        /// The topic, made if it is not there.
+        #[arg(long, default_value = "ottla-ping")]
+        topic: String,
+        /// What is sent.
+        #[arg(default_value = "ping")]
+        message: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -50,6 +62,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {
+        Command::Ping { bootstrap, topic, message } => {
+            println!("{}", ottla::ping::ping(&bootstrap, &topic, &message)?);
+            Ok(())
+        }
         Command::Start { log, log_format } => {
             log_to_stdout(&log, log_format)?;
             ottla::server::abort_on_panic();

@@ -9,7 +9,7 @@ use std::process::Command;
 /// Modules by row, the top first. A module uses only rows below its own.
 const ROWS: &[(u8, &[&str])] = &[
     (1, &["main"]),
-    (2, &["server", "lib"]),
+    (2, &["server", "ping", "lib"]),
     (3, &["net", "http"]),
     (4, &["handlers"]),
     (5, &["broker"]),
