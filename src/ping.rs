@@ -101,9 +101,8 @@ impl Client {
             .with_name(name.clone())
             .with_num_partitions(-1)
             .with_replication_factor(-1);
-        let request = CreateTopicsRequest::default()
-            .with_topics(vec![topic])
-            .with_timeout_ms(10_000);
+        let request =
+            CreateTopicsRequest::default().with_topics(vec![topic]).with_timeout_ms(10_000);
         let answer: CreateTopicsResponse = self.ask(ApiKey::CreateTopics, 7, &request)?;
         match answer.topics.first().map(|row| row.error_code) {
             Some(0 | EXISTS) => Ok(()),
@@ -140,9 +139,8 @@ impl Client {
     }
 
     fn fetch(&mut self, name: &TopicName, offset: i64) -> anyhow::Result<Vec<u8>> {
-        let partition = FetchPartition::default()
-            .with_fetch_offset(offset)
-            .with_partition_max_bytes(1 << 20);
+        let partition =
+            FetchPartition::default().with_fetch_offset(offset).with_partition_max_bytes(1 << 20);
         let topic = FetchTopic::default().with_topic(name.clone()).with_partitions(vec![partition]);
         let request = FetchRequest::default()
             .with_max_wait_ms(1_000)

@@ -110,6 +110,15 @@ impl Partition {
         }
     }
 
+    /// The largest leader epoch up to `asked` and where it ended (KIP-320).
+    pub(crate) fn end_of_epoch(&self, asked: LeaderEpoch) -> Option<(LeaderEpoch, Offset)> {
+        // The epoch in force is not in the log before its first record.
+        if asked == self.epoch() {
+            return Some((asked, self.log.view().end.offset));
+        }
+        self.log.end_of_epoch(asked)
+    }
+
     /// Puts a topic's changed settings in force.
     pub(crate) fn configure(self: &Arc<Self>, config: TopicConfig) {
         let durably = config.flush_before_ack == FlushBeforeAck::AcksAll;

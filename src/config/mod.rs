@@ -36,6 +36,8 @@ pub struct Config {
     pub fetch_sessions_max: usize,
     /// `auto.create.topics.enable`.
     pub auto_create_topics: bool,
+    /// `delete.topic.enable`.
+    pub delete_topics: bool,
     /// `num.partitions`.
     pub default_partitions: i32,
     /// `default.replication.factor`.
@@ -85,6 +87,7 @@ impl Default for Config {
             fetch_bytes_max: 57_671_680,
             fetch_sessions_max: 1_000,
             auto_create_topics: true,
+            delete_topics: true,
             default_partitions: 1,
             default_replication_factor: 1,
             offsets_topic_partitions: 50,

@@ -1,10 +1,19 @@
 //! One file for each of Kafka's APIs. Handlers translate, check and ask the broker; they touch
 //! neither sockets nor files.
 
+mod alter_partition_reassignments;
 mod api_versions;
+mod create_partitions;
 mod create_topics;
 mod delete_groups;
+mod delete_records;
+mod delete_topics;
+mod describe_cluster;
 mod describe_groups;
+mod describe_log_dirs;
+mod describe_producers;
+mod describe_topic_partitions;
+mod elect_leaders;
 mod fetch;
 mod find_coordinator;
 mod group;
@@ -14,10 +23,12 @@ mod join_group;
 mod leave_group;
 mod list_groups;
 mod list_offsets;
+mod list_partition_reassignments;
 mod metadata;
 mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
+mod offset_for_leader_epoch;
 mod produce;
 mod respond;
 mod sync_group;
@@ -170,27 +181,50 @@ fn decode(key: ApiKey, version: i16, mut body: Bytes) -> Result<RequestKind, Str
 
 async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) -> Answer {
     match body {
+        RequestKind::AlterPartitionReassignments(body) => {
+            alter_partition_reassignments::handle(client, &body).into()
+        }
         RequestKind::ApiVersions(body) => api_versions::handle(request, &body).into(),
+        RequestKind::CreatePartitions(body) => create_partitions::handle(client, body).await.into(),
         RequestKind::CreateTopics(body) => create_topics::handle(client, body).await.into(),
-        RequestKind::InitProducerId(body) => init_producer_id::handle(client, &body).await.into(),
-        RequestKind::ListOffsets(body) => list_offsets::handle(client, request, body).await.into(),
-        RequestKind::Metadata(body) => metadata::handle(client, request, body).into(),
         RequestKind::DeleteGroups(body) => delete_groups::handle(client, body).await.into(),
+        RequestKind::DeleteRecords(body) => delete_records::handle(client, &body).into(),
+        RequestKind::DeleteTopics(body) => {
+            delete_topics::handle(client, request, body).await.into()
+        }
+        RequestKind::DescribeCluster(body) => {
+            describe_cluster::handle(client, request, &body).into()
+        }
         RequestKind::DescribeGroups(body) => {
             describe_groups::handle(client, request, body).await.into()
         }
+        RequestKind::DescribeLogDirs(body) => {
+            describe_log_dirs::handle(client, request, &body).into()
+        }
+        RequestKind::DescribeProducers(body) => describe_producers::handle(client, &body).into(),
+        RequestKind::DescribeTopicPartitions(body) => {
+            describe_topic_partitions::handle(client, &body).into()
+        }
+        RequestKind::ElectLeaders(body) => elect_leaders::handle(client, request, &body).into(),
         RequestKind::FindCoordinator(body) => {
             find_coordinator::handle(client, request, body).await.into()
         }
         RequestKind::Heartbeat(body) => heartbeat::handle(client, body).await.into(),
+        RequestKind::InitProducerId(body) => init_producer_id::handle(client, &body).await.into(),
         RequestKind::JoinGroup(body) => join_group::handle(client, request, body).await.into(),
         RequestKind::LeaveGroup(body) => leave_group::handle(client, request, body).await.into(),
         RequestKind::ListGroups(body) => list_groups::handle(client, request, body).await.into(),
+        RequestKind::ListOffsets(body) => list_offsets::handle(client, request, body).await.into(),
+        RequestKind::ListPartitionReassignments(_) => list_partition_reassignments::handle().into(),
+        RequestKind::Metadata(body) => metadata::handle(client, request, body).into(),
         RequestKind::OffsetCommit(body) => {
             offset_commit::handle(client, request, body).await.into()
         }
         RequestKind::OffsetDelete(body) => offset_delete::handle(client, body).await.into(),
         RequestKind::OffsetFetch(body) => offset_fetch::handle(client, request, body).await.into(),
+        RequestKind::OffsetForLeaderEpoch(body) => {
+            offset_for_leader_epoch::handle(client, &body).into()
+        }
         RequestKind::SyncGroup(body) => sync_group::handle(client, request, body).await.into(),
         _ => unreachable!("the table holds only what is dispatched here"),
     }

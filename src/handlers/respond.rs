@@ -70,10 +70,19 @@ macro_rules! answers {
 }
 
 answers! {
+    AlterPartitionReassignmentsResponse => AlterPartitionReassignments,
     ApiVersionsResponse => ApiVersions,
+    CreatePartitionsResponse => CreatePartitions,
     CreateTopicsResponse => CreateTopics,
     DeleteGroupsResponse => DeleteGroups,
+    DeleteRecordsResponse => DeleteRecords,
+    DeleteTopicsResponse => DeleteTopics,
+    DescribeClusterResponse => DescribeCluster,
     DescribeGroupsResponse => DescribeGroups,
+    DescribeLogDirsResponse => DescribeLogDirs,
+    DescribeProducersResponse => DescribeProducers,
+    DescribeTopicPartitionsResponse => DescribeTopicPartitions,
+    ElectLeadersResponse => ElectLeaders,
     FindCoordinatorResponse => FindCoordinator,
     HeartbeatResponse => Heartbeat,
     InitProducerIdResponse => InitProducerId,
@@ -81,10 +90,12 @@ answers! {
     LeaveGroupResponse => LeaveGroup,
     ListGroupsResponse => ListGroups,
     ListOffsetsResponse => ListOffsets,
+    ListPartitionReassignmentsResponse => ListPartitionReassignments,
     MetadataResponse => Metadata,
     OffsetCommitResponse => OffsetCommit,
     OffsetDeleteResponse => OffsetDelete,
     OffsetFetchResponse => OffsetFetch,
+    OffsetForLeaderEpochResponse => OffsetForLeaderEpoch,
     SyncGroupResponse => SyncGroup,
 }
 

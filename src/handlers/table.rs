@@ -36,9 +36,20 @@ pub(crate) const APIS: &[Api] = &[
     api(ApiKey::ListGroups, 0, 5),
     api(ApiKey::ApiVersions, 0, 4),
     api(ApiKey::CreateTopics, 2, 7),
+    api(ApiKey::DeleteTopics, 1, 6),
+    api(ApiKey::DeleteRecords, 0, 2),
     api(ApiKey::InitProducerId, 0, 5),
+    api(ApiKey::OffsetForLeaderEpoch, 2, 4),
+    api(ApiKey::DescribeLogDirs, 1, 4),
+    api(ApiKey::CreatePartitions, 0, 3),
     api(ApiKey::DeleteGroups, 0, 2),
+    api(ApiKey::ElectLeaders, 0, 2),
+    api(ApiKey::AlterPartitionReassignments, 0, 0),
+    api(ApiKey::ListPartitionReassignments, 0, 0),
     api(ApiKey::OffsetDelete, 0, 0),
+    api(ApiKey::DescribeCluster, 0, 2),
+    api(ApiKey::DescribeProducers, 0, 0),
+    api(ApiKey::DescribeTopicPartitions, 0, 0),
 ];
 
 /// The API with this key, if it is offered.
