@@ -28,7 +28,7 @@ use removal::Removal;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Everything that handlers ask.
 #[derive(Debug)]
@@ -62,6 +62,11 @@ impl Broker {
     /// Says where clients reach this broker; the first call counts.
     pub(crate) fn set_endpoints(&self, endpoints: HashMap<String, Listener>) {
         let _ = self.endpoints.set(endpoints);
+    }
+
+    /// How many fetch sessions there are.
+    pub(crate) fn fetch_session_count(&self) -> usize {
+        self.fetch_sessions.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// An id that is new with overwhelming likelihood.

@@ -38,6 +38,7 @@ pub(crate) use respond::Response;
 
 use crate::broker::Broker;
 use crate::clock;
+use crate::metrics;
 use crate::protocol::{frame_guard, header};
 use crate::types::Instant;
 use bytes::Bytes;
@@ -118,9 +119,17 @@ pub(crate) fn is_produce(frame: &[u8]) -> bool {
     header::leading(frame).is_some_and(|(key, _, _)| key == ApiKey::Produce as i16)
 }
 
+/// Keys and names of all APIs that are offered.
+pub(crate) fn offered() -> impl Iterator<Item = (i16, String)> {
+    table::APIS.iter().map(|api| (api.key as i16, format!("{:?}", api.key)))
+}
+
 /// Begins a request; the second value says whether it is a Produce.
 pub(crate) fn handle(client: &Arc<Client>, frame: Bytes) -> (Reply, bool) {
     let produce = is_produce(&frame);
+    if let Some((key, _, _)) = header::leading(&frame) {
+        metrics::request_begun(key);
+    }
     (begin(client, &frame).unwrap_or_else(Reply::Close), produce)
 }
 

@@ -1,9 +1,12 @@
 //! Metrics and health over HTTP.
 
+mod page;
+
 use crate::broker::Broker;
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, StatusCode};
 use axum::routing::get;
 use std::io;
 use std::sync::Arc;
@@ -29,6 +32,7 @@ async fn serve(listener: TcpListener, broker: Arc<Broker>, mut stopping: watch::
     let router = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
         .with_state(broker);
     let stop = async move {
         let _ = stopping.wait_for(|stop| *stop).await;
@@ -36,6 +40,18 @@ async fn serve(listener: TcpListener, broker: Arc<Broker>, mut stopping: watch::
     let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
     if let Err(error) = served {
         tracing::error!(%error, "metrics and health are not served any more");
+    }
+}
+
+/// What Prometheus scrapes. Written on a thread that may take its time: there can be many series.
+async fn metrics(
+    State(broker): State<Arc<Broker>>,
+) -> (StatusCode, [(HeaderName, &'static str); 1], String) {
+    let page = tokio::task::spawn_blocking(move || page::render(&broker)).await;
+    let kind = [(CONTENT_TYPE, "text/plain; version=0.0.4")];
+    match page {
+        Ok(page) => (StatusCode::OK, kind, page),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, kind, error.to_string()),
     }
 }
 

@@ -84,6 +84,7 @@ pub(super) async fn serve(
         Closed::ByClient | Closed::Stopping => tracing::debug!(%peer, "connection closed"),
         Closed::Idle => tracing::debug!(%peer, "idle connection closed"),
         reason @ (Closed::Refused(_) | Closed::Frame(_)) => {
+            crate::metrics::connection_refused();
             if let Some(suppressed) = client.context.refusals.admit(clock::now()) {
                 tracing::warn!(%peer, %reason, suppressed, "connection closed");
             }
