@@ -2,6 +2,7 @@
 
 use super::{Seen, World, config};
 use crate::limits;
+use crate::machine::group::codec::{encode_key, encode_value};
 use crate::machine::group::*;
 use crate::protocol::ErrorCode;
 use crate::types::{LeaderEpoch, Offset, TopicPartition};
@@ -133,13 +134,25 @@ fn a_group_of_many_offsets_is_deleted_in_parts() {
 #[test]
 fn a_deletion_refused_half_way_can_be_repeated() {
     let mut world = with_many_offsets();
+    let metadata = GroupMetadata {
+        protocol_type: "consumer".into(),
+        generation: Generation(1),
+        protocol: None,
+        leader: None,
+        state_since: None,
+        members: Vec::new(),
+    };
+    let record = Record::GroupMetadata { group: "g".into(), metadata };
+    world.log.push((encode_key(&record), encode_value(&record)));
+    world.copy.apply(&record);
+    world.fail_over();
     world.refuse_next = Some(ErrorCode::NotEnoughReplicas);
     world.refuse_after = 1;
     let refused = Response::DeleteGroup(ErrorCode::CoordinatorNotAvailable);
     let seen = delete(&mut world);
     assert!(matches!(seen.last(), Some(Seen::Replied(_, response)) if *response == refused));
-    let left = world.machine.saved.get("g").map(|saved| saved.offsets.len());
-    assert_eq!(left, Some(1_500));
+    let left = world.machine.saved.get("g").unwrap();
+    assert_eq!((left.offsets.len(), left.metadata.is_some()), (1_500, true), "the group goes last");
     let seen = delete(&mut world);
     let done = Response::DeleteGroup(ErrorCode::None);
     assert!(matches!(seen.last(), Some(Seen::Replied(_, response)) if *response == done));
