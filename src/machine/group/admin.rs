@@ -128,7 +128,7 @@ impl Group {
             instance_id: member.instance_id.clone(),
             client_id: member.client_id.clone(),
             client_host: member.client_host.clone(),
-            metadata: member.metadata(&protocol).filter(|_| stable).unwrap_or_default(),
+            metadata: member.metadata(&protocol).unwrap_or_default(),
             assignment: if stable { member.assignment.clone() } else { Arc::from([]) },
         };
         DescribedGroup {

@@ -1,8 +1,8 @@
 //! Offsets that nobody will ask for again: expired (KIP-211), or of topics that are gone.
 //!
 //! Retention counts from the time the group became empty, or from the commit where that is later,
-//! or the group never had members, or still reads other topics. It never counts while a group rebalances, nor for what
-//! its members read.
+//! or the group never had members, or still reads other topics. It never counts while a group
+//! rebalances, nor for what its members read.
 
 use super::classic::{Group, Phase};
 use super::event::Moment;

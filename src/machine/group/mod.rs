@@ -44,6 +44,7 @@
 //! `saved` is the hard state, exactly what replay of the log gives; its one door is
 //! [`saved::Saved::apply`]. `groups` holds what needs no log: who waits for whom. A group that
 //! only keeps offsets has no entry there.
+
 mod admin;
 mod classic;
 pub(crate) mod codec;

@@ -175,16 +175,10 @@ impl Group {
     /// it has read, until the next has begun; then it is told to join again rather than that it is
     /// unknown (KAFKA-8487).
     fn check_commit(&self, claim: &MemberClaim) -> Result<(), ErrorCode> {
-        let claims_membership = !claim.generation.is_none()
-            || !claim.member_id.is_empty()
-            || claim.instance_id.is_some();
         if matches!(self.phase, Phase::Empty) && claim.generation.is_none() {
             return Ok(());
         }
-        if !claims_membership {
-            // A consumer outside the group while others are in (KAFKA-14201).
-            return Err(ErrorCode::UnknownMemberId);
-        }
+        // The empty id of a consumer outside the group is nobody's (KAFKA-14201).
         self.members.check(&claim.member_id, claim.instance_id.as_deref())?;
         if claim.generation != self.generation {
             return Err(ErrorCode::IllegalGeneration);

@@ -5,6 +5,7 @@
 //! log says; every ticket is answered once; whatever waits has a timer.
 
 mod clients;
+mod limits;
 mod print;
 mod properties;
 mod script;
@@ -32,8 +33,10 @@ struct World {
     /// Requests not answered yet.
     open: BTreeSet<Ticket>,
     next_ticket: u64,
-    /// The next append is refused for this reason.
+    /// The next append is refused for this reason …
     refuse_next: Option<ErrorCode>,
+    /// … or the next after so many.
+    refuse_after: usize,
     /// The largest generation each group has had since it was last unknown.
     generations: BTreeMap<GroupId, Generation>,
 }
@@ -67,6 +70,7 @@ impl World {
             open: BTreeSet::new(),
             next_ticket: 1,
             refuse_next: None,
+            refuse_after: 0,
             generations: BTreeMap::new(),
         };
         world.event(|machine, at, effects| machine.handle_loaded(at, effects));
@@ -108,7 +112,9 @@ impl World {
 
     fn append(&mut self, append: &Append, seen: &mut Vec<Seen>) {
         let mut after = Vec::new();
-        if let Some(error) = self.refuse_next.take() {
+        let now = self.refuse_after == 0;
+        self.refuse_after = self.refuse_after.saturating_sub(1);
+        if let Some(error) = self.refuse_next.take_if(|_| now) {
             let records = append.records.iter().cloned();
             seen.extend(records.map(|record| Seen::Refused(record, error)));
             self.machine.handle_append_refused(self.at, append.id, error, &mut after);

@@ -147,6 +147,11 @@ fn perform(world: &mut World, words: &Words<'_>) -> Vec<String> {
     let lines = |seen: Vec<Seen>| seen.iter().map(print::line).collect();
     match words.verb {
         "pass" => pass(world, span(words.plain[0])),
+        // The shell was kept from calling in time.
+        "stall" => {
+            world.advance(span(words.plain[0]));
+            lines(world.event(|m, at, effects| m.handle_timeout(at, effects)))
+        }
         "refuse" => {
             world.refuse_next = Some(match words.plain[0] {
                 "NotEnoughReplicas" => ErrorCode::NotEnoughReplicas,
