@@ -12,12 +12,6 @@ pub(crate) struct Offset(pub(crate) i64);
 impl Offset {
     /// The first offset of a partition.
     pub(crate) const ZERO: Self = Self(0);
-
-    /// How many offsets lie between `earlier` and this one; `None` when `earlier` is later.
-    #[must_use]
-    pub(crate) fn checked_since(self, earlier: Self) -> Option<u64> {
-        self.0.checked_sub(earlier.0).and_then(|gap| u64::try_from(gap).ok())
-    }
 }
 
 impl Add<i64> for Offset {

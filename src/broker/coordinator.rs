@@ -49,11 +49,13 @@ pub(crate) struct Timing {
 }
 
 type Answer = oneshot::Sender<Result<Response, ErrorCode>>;
+/// An event, under which ticket, and who waits for the answer.
+type Ask = (Ticket, Event, Option<Answer>);
 
 /// How to reach one coordinator.
 #[derive(Clone, Debug)]
 pub(crate) struct Coordinator {
-    asks: mpsc::Sender<(Ticket, Event, Option<Answer>)>,
+    asks: mpsc::Sender<Ask>,
     state: Arc<AtomicU8>,
 }
 
@@ -113,7 +115,7 @@ async fn run(
     partition: Arc<Partition>,
     machine: GroupMachine,
     timing: Timing,
-    (mut inbox, state): (mpsc::Receiver<(Ticket, Event, Option<Answer>)>, Arc<AtomicU8>),
+    (mut inbox, state): (mpsc::Receiver<Ask>, Arc<AtomicU8>),
 ) {
     let epoch = partition.epoch();
     let load = partition.clone();

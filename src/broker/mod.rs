@@ -16,7 +16,7 @@ pub(crate) mod waiters;
 pub(crate) use housekeeping::Housekeeping;
 pub(crate) use metadata::Metadata;
 pub(crate) use partitions::Partitions;
-pub(crate) use start::{StartError, start};
+pub(crate) use start::start;
 
 use crate::config::{Config, Listener};
 use crate::machine::controller::Picture;

@@ -9,7 +9,7 @@ use crate::log::{
 use crate::machine::replica::{Effect, Replica};
 use crate::protocol::ErrorCode;
 use crate::records::{self, Compression, Levels, Refusal, Rules, TimestampType, validate};
-use crate::types::{LeaderEpoch, Offset, Timestamp, TopicId, TopicPartition};
+use crate::types::{LeaderEpoch, Offset, Timestamp, TopicPartition};
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Partition {
     pub(crate) name: TopicPartition,
-    pub(crate) topic_id: TopicId,
     pub(crate) log: Log,
     pub(crate) dir: Arc<LogDir>,
     pub(crate) waiters: Waiters,
@@ -69,7 +68,6 @@ pub(crate) struct Read {
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: TopicPartition,
-    pub(crate) topic_id: TopicId,
     pub(crate) epoch: LeaderEpoch,
     pub(crate) config: TopicConfig,
     pub(crate) runtime: tokio::runtime::Handle,
@@ -82,7 +80,6 @@ impl Partition {
         let end = log.view().end.offset;
         Self {
             name: setup.name,
-            topic_id: setup.topic_id,
             replica: Mutex::new(Replica::leader(setup.epoch, durably, end)),
             log,
             dir,

@@ -207,13 +207,8 @@ impl Partitions {
         let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
         let log = log.map_err(failed)?;
         let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
-        let setup = Setup {
-            topic_id: topic.id,
-            epoch: epoch.unwrap_or_default(),
-            config,
-            runtime: self.runtime.clone(),
-            name,
-        };
+        let setup =
+            Setup { epoch: epoch.unwrap_or_default(), config, runtime: self.runtime.clone(), name };
         Ok(Partition::lead(setup, log, dir))
     }
 

@@ -43,8 +43,6 @@ impl DiskError {
 pub(crate) enum Open {
     /// For reading; an error when it is not there.
     Read,
-    /// For reading and writing; an error when it is not there.
-    Write,
     /// For reading and writing; made when it is not there.
     Create,
 }

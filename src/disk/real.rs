@@ -35,9 +35,6 @@ impl Disk for RealDisk {
         options.read(true);
         match how {
             Open::Read => {}
-            Open::Write => {
-                options.write(true);
-            }
             Open::Create => {
                 options.write(true).create(true).truncate(false);
             }
@@ -195,8 +192,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("temporary directory");
         let path = dir.path().join("file");
         let file = RealDisk.open(&path, Open::Create).expect("open");
-        let large: Vec<u8> =
-            (0..limits::WRITE_SLICE_BYTES * 2 + 77).map(|i| (i % 251) as u8).collect();
+        let large: Vec<u8> = (0..limits::WRITE_SLICE_BYTES * 2 + 77)
+            .map(|i| u8::try_from(i % 251).expect("small"))
+            .collect();
         file.write_at(&[b"head", b"", &large, b"tail"], 3).expect("write");
         let content = fs::read(&path).expect("read");
         assert_eq!(&content[3..7], b"head");

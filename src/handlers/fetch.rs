@@ -38,6 +38,9 @@ struct Fetch {
     partitions: Vec<(Key, Wanted)>,
 }
 
+/// What was read, or the epoch and end up to which the reader's log agrees with ours.
+type ReadOrDiverging = Result<Read, (i32, i64)>;
+
 /// One partition's part of the answer.
 struct Row {
     key: Key,
@@ -159,7 +162,7 @@ impl Fetch {
         (topic, index): &Key,
         wanted: &Wanted,
         (left, nothing_yet): (u64, bool),
-    ) -> (Option<Arc<Partition>>, Result<Result<Read, (i32, i64)>, ErrorCode>) {
+    ) -> (Option<Arc<Partition>>, Result<ReadOrDiverging, ErrorCode>) {
         let broker = &self.client.context.broker;
         let name = match topic {
             TopicKey::Name(name) => name,

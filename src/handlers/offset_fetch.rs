@@ -1,6 +1,7 @@
 //! OffsetFetch, v1–9. How far a group has read. No commit is offset −1, never an error.
 //! v2: null asks for everything, and an error for the whole. v5: leader epochs. v6: flexible.
-//! v7: require_stable (KIP-447). v8: several groups (KIP-709). v9: member epochs (KIP-848).
+//! v7: require_stable (KIP-447), which changes nothing without transactions.
+//! v8: several groups (KIP-709). v9: member epochs (KIP-848).
 
 use super::group::{group, text, topic, wire};
 use super::{Client, Request};
@@ -27,14 +28,13 @@ pub(super) async fn handle(
     request: &Request,
     body: OffsetFetchRequest,
 ) -> OffsetFetchResponse {
-    let require_stable = body.require_stable;
     if request.version >= 8 {
         let asked: Vec<_> = body.groups.iter().map(several).collect();
         drop(body);
         let mut response = OffsetFetchResponse::default();
         for asked in asked {
             let group = asked.group.clone();
-            let fetched = fetch(client, asked, require_stable).await;
+            let fetched = fetch(client, asked).await;
             response.groups.push(group_row(&group, fetched));
         }
         return response;
@@ -42,7 +42,7 @@ pub(super) async fn handle(
     let asked = single(request.version, &body);
     drop(body);
     let partitions = asked.partitions.clone().unwrap_or_default();
-    match fetch(client, asked, require_stable).await {
+    match fetch(client, asked).await {
         Ok(rows) => whole(request.version, &rows, ErrorCode::None),
         Err(code) => {
             // Version 1 has no place for the error but the rows.
@@ -84,11 +84,11 @@ fn several(
     Asked { group: group(&asked.group_id), partitions }
 }
 
-async fn fetch(client: &Client, asked: Asked, require_stable: bool) -> Result<Rows, ErrorCode> {
+async fn fetch(client: &Client, asked: Asked) -> Result<Rows, ErrorCode> {
     let id = asked.group.clone();
     let event = |ticket| {
         let (group, partitions) = (asked.group, asked.partitions);
-        Event::Fetch(OffsetFetch { ticket, group, partitions, require_stable })
+        Event::Fetch(OffsetFetch { ticket, group, partitions })
     };
     match client.context.broker.groups.ask(&id, event).await? {
         Response::OffsetFetch(rows) => Ok(rows),

@@ -154,7 +154,7 @@ pub(crate) fn offsets_are_sane(entries: &[[u8; 8]], size: u64) -> bool {
     decoded()
         .zip(decoded().skip(1))
         .all(|(one, next)| one.relative < next.relative && one.position < next.position)
-        && decoded().last().is_none_or(|last| u64::from(last.position) < size)
+        && decoded().next_back().is_none_or(|last| u64::from(last.position) < size)
 }
 
 /// Whether a time index read from disk ascends.

@@ -35,7 +35,7 @@ use arc_swap::ArcSwap;
 use epochs::Epochs;
 use producers::Producers;
 use segment::Segment;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong with a log's files.
@@ -118,11 +118,6 @@ struct Tail {
 }
 
 impl Log {
-    /// The directory that holds the segments.
-    pub(crate) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
     /// What readers see now.
     pub(crate) fn view(&self) -> arc_swap::Guard<Arc<View>> {
         self.view.load()
@@ -170,6 +165,7 @@ impl Log {
     }
 
     /// The largest leader epoch in the log.
+    #[cfg(test)]
     pub(crate) fn latest_epoch(&self) -> Option<LeaderEpoch> {
         self.lock().epochs.latest()
     }

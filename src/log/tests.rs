@@ -5,6 +5,7 @@ use super::*;
 use crate::disk::RealDisk;
 use crate::records::{BatchBuilder, Levels, NewRecord, Rules, TimestampType, validate};
 use crate::types::ProducerId;
+use std::path::Path;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 const EPOCH: LeaderEpoch = LeaderEpoch(4);

@@ -99,11 +99,6 @@ impl<'a> Reader<'a> {
         Ok(i16::from_be_bytes(self.array()?))
     }
 
-    /// A big-endian number of two bytes, as ports are sent.
-    pub(crate) fn u16(&mut self) -> Result<u16, Malformed> {
-        Ok(u16::from_be_bytes(self.array()?))
-    }
-
     /// A big-endian number of four bytes.
     pub(crate) fn i32(&mut self) -> Result<i32, Malformed> {
         Ok(i32::from_be_bytes(self.array()?))

@@ -55,11 +55,6 @@ impl BatchBuilder {
         self.max_timestamp = self.max_timestamp.max(timestamp);
     }
 
-    /// Bytes the batch has now.
-    pub(crate) fn size(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Writes the head, with base offset 0 and no producer.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.finish_as(ProducerId(-1), -1, -1)

@@ -11,5 +11,7 @@ mod validate;
 pub(crate) use batch::{BatchError, BatchHeader, Compression, HEADER_BYTES, sequence_after};
 pub(crate) use build::{BatchBuilder, NewRecord};
 pub(crate) use compress::{CompressError, compress, decompress};
-pub(crate) use record::{Record, Records};
+#[cfg(test)]
+pub(crate) use record::Record;
+pub(crate) use record::Records;
 pub(crate) use validate::{Levels, Refusal, Rules, TimestampType, Validated, validate};

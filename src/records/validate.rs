@@ -359,7 +359,8 @@ mod tests {
             code(&[good.clone(), good.clone()].concat(), &rules()),
             ErrorCode::InvalidRecord
         );
-        let lies: [(fn(&mut BatchHeader), ErrorCode); 7] = [
+        type Lie = fn(&mut BatchHeader);
+        let lies: [(Lie, ErrorCode); 7] = [
             (|h| h.base_offset.0 = 5, ErrorCode::InvalidRecord),
             (|h| h.last_offset_delta = 7, ErrorCode::InvalidRecord),
             (|h| h.record_count = i32::MAX, ErrorCode::InvalidRecord),

@@ -103,9 +103,6 @@ fn apply(nodes: &mut Table<'_, &str, (u64, &[u8])>, op: &Op) -> Result<(), Store
         (Some(found), _) => Ok(found),
     };
     match op {
-        Op::Check { path, version } => {
-            expect(version_of(nodes, path)?, path, Some(*version))?;
-        }
         Op::Create { path, data } => {
             if version_of(nodes, path)?.is_some() {
                 return Err(StoreError::Exists(path.clone()));

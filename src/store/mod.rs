@@ -24,8 +24,6 @@ pub(crate) struct Node {
 /// One part of a transaction; all of them happen or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// The node must have this version.
-    Check { path: String, version: Version },
     /// The node must not be there.
     Create { path: String, data: Vec<u8> },
     /// The node must be there, with this version if one is given.

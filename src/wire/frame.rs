@@ -82,6 +82,7 @@ impl FrameBuffer {
     }
 
     /// Whether nothing has arrived that is not taken.
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

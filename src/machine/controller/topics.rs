@@ -5,7 +5,6 @@ use crate::limits;
 use crate::protocol::ErrorCode;
 use crate::types::{BrokerId, LeaderEpoch, TopicId, topic_name_fault};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Why a change is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,6 +181,7 @@ fn begin(replicas: Vec<BrokerId>) -> PartitionState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     fn picture(brokers: i32) -> Picture {
         Picture { brokers: (1..=brokers).map(BrokerId).collect(), ..Picture::default() }
@@ -264,7 +264,7 @@ mod tests {
         }
         let row = vec![BrokerId(1)];
         let assigned = |rows: &[Vec<BrokerId>]| plan_partitions(&picture, &topic, 3, Some(rows));
-        assert!(assigned(&[row.clone()]).is_ok());
+        assert!(assigned(std::slice::from_ref(&row)).is_ok());
         assert!(assigned(&[row.clone(), row]).is_err());
     }
 }

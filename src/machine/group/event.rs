@@ -159,9 +159,6 @@ pub(crate) struct OffsetFetch {
     pub(crate) group: GroupId,
     /// Which partitions; `None` for all the group has committed.
     pub(crate) partitions: Option<Vec<TopicPartition>>,
-    /// v7+: refuse partitions with a transaction's commit pending. None pend until the machine
-    /// takes part in transactions, so this changes nothing yet.
-    pub(crate) require_stable: bool,
 }
 
 /// OffsetDelete.

@@ -69,19 +69,6 @@ pub(crate) enum Record {
     },
 }
 
-impl Record {
-    /// The group the record speaks of.
-    #[must_use]
-    pub(crate) fn group(&self) -> &GroupId {
-        match self {
-            Self::GroupMetadata { group, .. }
-            | Self::GroupTombstone { group }
-            | Self::OffsetCommit { group, .. }
-            | Self::OffsetTombstone { group, .. } => group,
-        }
-    }
-}
-
 /// A committed position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommittedOffset {

@@ -11,7 +11,7 @@
 mod request;
 mod response;
 
-pub(crate) use request::{FetchPartition, FetchRequest, FetchTopic, ForgottenTopic};
+pub(crate) use request::{FetchPartition, FetchRequest};
 pub(crate) use response::{Encoded, FetchPartitionResponse, FetchResponse, FetchTopicResponse};
 
 /// The first version with compact lengths and tagged fields.

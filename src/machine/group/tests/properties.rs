@@ -202,8 +202,7 @@ fn offsets(world: &mut World, memory: &Memory, op: Op) -> Vec<Seen> {
                 m.handle_describe_group(at, &describe, effects);
                 let list = ListGroups { ticket: second, states: vec![], types: vec![] };
                 m.handle_list_groups(at, &list, effects);
-                let (ticket, require_stable) = (third, false);
-                let fetch = OffsetFetch { ticket, group, partitions: None, require_stable };
+                let fetch = OffsetFetch { ticket: third, group, partitions: None };
                 m.handle_offset_fetch(at, fetch, effects);
             })
         }

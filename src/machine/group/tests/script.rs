@@ -218,7 +218,7 @@ fn request(
         "fetch" => {
             let asked: Vec<_> = words.plain[1..].iter().map(|text| partition(text)).collect();
             let partitions = Some(asked).filter(|asked| !asked.is_empty());
-            let fetch = OffsetFetch { ticket, group, partitions, require_stable: true };
+            let fetch = OffsetFetch { ticket, group, partitions };
             machine.handle_offset_fetch(at, fetch, effects);
         }
         "forget" => {
