@@ -73,6 +73,3 @@ pub(crate) const COORDINATOR_INBOX: usize = 1_024;
 
 /// Bytes of an answer that `ottla ping` takes.
 pub(crate) const PING_ANSWER_BYTES_MAX: usize = 16 << 20;
-
-/// Partitions in one answer to DescribeTopicPartitions (Kafka's own default).
-pub(crate) const PARTITIONS_PER_PAGE_MAX: usize = 2_000;

@@ -2,8 +2,9 @@
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
-use ottla::config::Config;
+use ottla::config::{Config, Loaded, Sources};
 use ottla::server::Server;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -22,6 +23,8 @@ struct Arguments {
 enum Command {
     /// Runs a broker. Without arguments: data in ./data, port 9092.
     Start {
+        #[command(flatten)]
+        settings: Settings,
         /// What is logged, such as `info` or `ottla::net=debug,info`.
         #[arg(long, default_value = "info")]
         log: String,
@@ -41,6 +44,27 @@ enum Command {
         #[arg(default_value = "ping")]
         message: String,
     },
+}
+
+/// Where settings come from; later ones win: the file, `KAFKA_…` in the environment, overrides.
+#[derive(Debug, clap::Args)]
+struct Settings {
+    /// A `server.properties` as Kafka has it.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// A setting, as key=value; may be given several times.
+    #[arg(long = "override", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+impl Settings {
+    fn load(self) -> anyhow::Result<Loaded> {
+        let environment = std::env::vars_os()
+            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let sources = Sources { file: self.config, overrides: self.overrides, environment };
+        Ok(ottla::config::load(sources)?)
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -66,14 +90,18 @@ fn run(command: Command) -> anyhow::Result<()> {
             println!("{}", ottla::ping::ping(&bootstrap, &topic, &message)?);
             Ok(())
         }
-        Command::Start { log, log_format } => {
+        Command::Start { settings, log, log_format } => {
+            let loaded = settings.load()?;
             log_to_stdout(&log, log_format)?;
+            for warning in &loaded.warnings {
+                tracing::warn!("{warning}");
+            }
             ottla::server::abort_on_panic();
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
                 .build()
                 .context("the runtime does not start")?;
-            runtime.block_on(serve(Config::default()))
+            runtime.block_on(serve(loaded.config))
         }
     }
 }

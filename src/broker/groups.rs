@@ -3,7 +3,7 @@
 use super::Broker;
 use super::coordinator::{Coordinator, Event, Timing};
 use super::partition::Partition;
-use crate::config::GroupConfig;
+use crate::config::Config;
 use crate::machine::controller::{NewTopic, Topic};
 use crate::machine::group::{self, GroupMachine, Response, Ticket, partition_for_group};
 use crate::protocol::ErrorCode;
@@ -14,9 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The topic that keeps groups and their offsets.
 pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
-/// `offsets.topic.segment.bytes`
-const OFFSETS_SEGMENT_BYTES: &str = "104857600";
-
 /// Coordinators by partition.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
@@ -26,7 +23,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// Begins a coordinator for each of these partitions.
-    pub(crate) fn start(&self, partitions: &[Arc<Partition>], config: &GroupConfig) {
+    pub(crate) fn start(&self, partitions: &[Arc<Partition>], config: &Config) {
         let mut all = HashMap::clone(&self.coordinators.load());
         for partition in partitions {
             let machine = GroupMachine::new(machine_config(config));
@@ -85,14 +82,14 @@ impl Groups {
     }
 }
 
-fn machine_config(config: &GroupConfig) -> group::Config {
+fn machine_config(config: &Config) -> group::Config {
     group::Config {
-        group_min_session_timeout: config.min_session_timeout,
-        group_max_session_timeout: config.max_session_timeout,
-        group_max_size: config.max_size,
-        initial_rebalance_delay: config.initial_rebalance_delay,
+        group_min_session_timeout: config.group_min_session_timeout,
+        group_max_session_timeout: config.group_max_session_timeout,
+        group_max_size: config.group_size_max,
+        initial_rebalance_delay: config.group_initial_rebalance_delay,
         offsets_retention: config.offsets_retention,
-        offset_metadata_max_bytes: config.offset_metadata_max_bytes,
+        offset_metadata_max_bytes: config.offset_metadata_bytes_max,
     }
 }
 
@@ -104,17 +101,17 @@ impl Broker {
         }
         let overrides = BTreeMap::from(
             [
-                ("cleanup.policy", "compact"),
-                ("compression.type", "producer"),
-                ("segment.bytes", OFFSETS_SEGMENT_BYTES),
+                ("cleanup.policy", "compact".to_owned()),
+                ("compression.type", "producer".to_owned()),
+                ("segment.bytes", self.config.offsets_topic_segment_bytes.to_string()),
             ]
-            .map(|(key, value)| (key.to_owned(), value.to_owned())),
+            .map(|(key, value)| (key.to_owned(), value)),
         );
         let new = NewTopic {
             name: OFFSETS_TOPIC.to_owned(),
             id: self.fresh_id(),
             partitions: self.config.offsets_topic_partitions,
-            replication_factor: 1,
+            replication_factor: self.config.offsets_topic_replication_factor,
             assignment: BTreeMap::new(),
             overrides,
         };
@@ -132,6 +129,6 @@ impl Broker {
     pub(super) fn start_coordinators(&self, topic: &Topic) {
         let indexes = 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
         let open = indexes.filter_map(|index| self.partitions.get(OFFSETS_TOPIC, index));
-        self.groups.start(&open.collect::<Vec<_>>(), &self.config.groups);
+        self.groups.start(&open.collect::<Vec<_>>(), &self.config);
     }
 }

@@ -11,8 +11,6 @@ use std::time::Duration;
 const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
-/// How often idle producers are looked for.
-const PRODUCERS_EVERY: Duration = Duration::from_secs(10);
 
 /// The task that does it; dropping it does not end the task, [`Self::stop`] does.
 #[derive(Debug)]
@@ -55,9 +53,10 @@ impl Every {
 async fn run(broker: Arc<Broker>) {
     let now = clock::now();
     let mut retention = Every::new(broker.config.retention_check_interval, now);
+    retention.next = now + broker.config.initial_task_delay;
     let mut checkpoints = Every::new(broker.config.checkpoint_interval, now);
     let mut space = Every::new(SPACE_EVERY, now);
-    let mut producers = Every::new(PRODUCERS_EVERY, now);
+    let mut producers = Every::new(broker.config.producer_id_expiration_check_interval, now);
     let mut flushed: HashMap<usize, Instant> = HashMap::new();
     loop {
         let now = clock::now();

@@ -1,22 +1,44 @@
 //! What an operator may set: Kafka's names and defaults, and Ottla's own beginning with `ottla.`.
 
-mod group;
+mod layers;
+mod listeners;
+mod load;
+mod properties;
+mod resolve;
+mod shape;
+mod table;
+#[cfg(test)]
+mod tests;
 mod topic;
 
-pub use group::GroupConfig;
+pub use load::{ConfigError, Fault, Source, Sources, load};
 pub use topic::{CompressionType, FlushBeforeAck, TimestampKind, TopicConfig};
 
+use load::Setting;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A broker's settings, resolved.
+/// A configuration that was read and found right.
 #[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings, with none changed while the broker runs.
+    pub config: Config,
+    /// What the operator should know: unknown keys, keys without effect, values that count less.
+    pub warnings: Vec<String>,
+    /// What was set, by key.
+    set: BTreeMap<String, Setting>,
+}
+
+/// A broker's settings, resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// `node.id`, or `broker.id`.
     pub node_id: i32,
     /// `listeners`.
     pub listeners: Vec<Listener>,
-    /// `advertised.listeners`, or what `listeners` says.
+    /// Where clients are told to connect: `advertised.listeners`, or what `listeners` says with
+    /// `localhost` for every address. Port 0 is the port that was bound.
     pub advertised_listeners: Vec<Listener>,
     /// `log.dirs`, or `log.dir`.
     pub log_dirs: Vec<PathBuf>,
@@ -34,16 +56,40 @@ pub struct Config {
     pub fetch_bytes_max: u32,
     /// `max.incremental.fetch.session.cache.slots`.
     pub fetch_sessions_max: usize,
+    /// `max.request.partition.size.limit`.
+    pub partitions_per_description_max: usize,
     /// `auto.create.topics.enable`.
     pub auto_create_topics: bool,
     /// `delete.topic.enable`.
     pub delete_topics: bool,
     /// `num.partitions`.
     pub default_partitions: i32,
-    /// `default.replication.factor`.
+    /// `default.replication.factor`; 1 where the broker stands alone, whatever the key says.
     pub default_replication_factor: i16,
     /// `offsets.topic.num.partitions`.
     pub offsets_topic_partitions: i32,
+    /// `offsets.topic.replication.factor`; 1 where the broker stands alone.
+    pub offsets_topic_replication_factor: i16,
+    /// `offsets.topic.segment.bytes`.
+    pub offsets_topic_segment_bytes: u64,
+    /// `offsets.retention.minutes`.
+    pub offsets_retention: Duration,
+    /// `offsets.retention.check.interval.ms`.
+    pub offsets_retention_check_interval: Duration,
+    /// `offsets.commit.timeout.ms`.
+    pub offsets_commit_timeout: Duration,
+    /// `offset.metadata.max.bytes`.
+    pub offset_metadata_bytes_max: usize,
+    /// `group.initial.rebalance.delay.ms`.
+    pub group_initial_rebalance_delay: Duration,
+    /// `group.min.session.timeout.ms`.
+    pub group_min_session_timeout: Duration,
+    /// `group.max.session.timeout.ms`.
+    pub group_max_session_timeout: Duration,
+    /// `group.max.size`.
+    pub group_size_max: usize,
+    /// `log.initial.task.delay.ms`.
+    pub initial_task_delay: Duration,
     /// `log.retention.check.interval.ms`.
     pub retention_check_interval: Duration,
     /// `log.flush.offset.checkpoint.interval.ms`.
@@ -52,10 +98,10 @@ pub struct Config {
     pub recovery_threads: usize,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
+    /// `producer.id.expiration.check.interval.ms`.
+    pub producer_id_expiration_check_interval: Duration,
     /// `ottla.log.dir.reserve`: bytes kept free; `None` is the smaller of 5 % and 1 GiB.
     pub log_dir_reserve: Option<u64>,
-    /// Keys of group coordinators.
-    pub groups: GroupConfig,
     /// Topic settings as the broker's keys set them.
     pub topic: TopicConfig,
 }
@@ -72,32 +118,11 @@ pub struct Listener {
 }
 
 impl Default for Config {
+    /// What `load` makes of nothing.
     fn default() -> Self {
-        let listener = Listener { name: "PLAINTEXT".to_owned(), host: String::new(), port: 9092 };
-        Self {
-            node_id: 1,
-            listeners: vec![listener],
-            advertised_listeners: Vec::new(),
-            log_dirs: vec![PathBuf::from("data")],
-            rack: None,
-            http_listener: Some("127.0.0.1:9404".to_owned()),
-            request_bytes_max: 104_857_600,
-            queued_request_bytes_max: 512 << 20,
-            connections_max_idle: Duration::from_secs(600),
-            fetch_bytes_max: 57_671_680,
-            fetch_sessions_max: 1_000,
-            auto_create_topics: true,
-            delete_topics: true,
-            default_partitions: 1,
-            default_replication_factor: 1,
-            offsets_topic_partitions: 50,
-            retention_check_interval: Duration::from_secs(300),
-            checkpoint_interval: Duration::from_secs(60),
-            recovery_threads: 2,
-            producer_id_expiration_ms: 86_400_000,
-            log_dir_reserve: None,
-            groups: GroupConfig::default(),
-            topic: TopicConfig::default(),
-        }
+        let (none, set) = (layers::NONE, BTreeMap::new());
+        let layers = layers::Layers { broker: none, cluster: none, set: &set };
+        let found = listeners::Listeners::resolve(&layers);
+        resolve::build(&layers, found.opened, found.advertised)
     }
 }

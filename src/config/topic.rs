@@ -1,5 +1,8 @@
 //! What may be set for each topic.
 
+use super::table::{self, Effect};
+use std::collections::BTreeMap;
+
 /// `compression.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompressionType {
@@ -78,6 +81,10 @@ pub struct TopicConfig {
     pub segment_jitter_ms: i64,
     /// `segment.ms`.
     pub segment_ms: i64,
+    /// `min.compaction.lag.ms`.
+    pub min_compaction_lag_ms: i64,
+    /// `max.compaction.lag.ms`.
+    pub max_compaction_lag_ms: i64,
     /// `ottla.flush.before.ack`.
     pub flush_before_ack: FlushBeforeAck,
     /// `ottla.record.validation=strict`: compressed batches are opened and checked too.
@@ -107,6 +114,8 @@ impl Default for TopicConfig {
             segment_index_bytes: 10 << 20,
             segment_jitter_ms: 0,
             segment_ms: 604_800_000,
+            min_compaction_lag_ms: 0,
+            max_compaction_lag_ms: i64::MAX,
             flush_before_ack: FlushBeforeAck::AcksAll,
             strict_validation: false,
         }
@@ -114,12 +123,101 @@ impl Default for TopicConfig {
 }
 
 impl TopicConfig {
-    /// These settings with a topic's own over them, or what is wrong with one of those.
-    pub fn with_overrides(
-        &self,
-        overrides: &std::collections::BTreeMap<String, String>,
-    ) -> Result<Self, String> {
-        let _ = overrides;
-        Ok(self.clone())
+    /// These settings with a topic's own over them.
+    ///
+    /// # Errors
+    /// What is wrong with one of those, in Kafka's words.
+    pub fn with_overrides(&self, overrides: &BTreeMap<String, String>) -> Result<Self, String> {
+        let mut config = self.clone();
+        for (name, value) in overrides {
+            let Some(key) = table::topic_key(name) else {
+                return Err(format!("Unknown topic config name: {name}"));
+            };
+            let printed = key.shape.canonical(name, value)?;
+            match key.effect {
+                Effect::Refused(reason) if key.shape.default != Some(&printed) => {
+                    return Err(format!(
+                        "Invalid value {value} for configuration {name}: {reason}"
+                    ));
+                }
+                Effect::Honoured | Effect::Ignored(_) | Effect::Refused(_) => {}
+            }
+            config.set(name, &printed);
+        }
+        config.check_together()?;
+        Ok(config)
     }
+
+    /// Checks what each value by itself does not show.
+    pub(super) fn check_together(&self) -> Result<(), String> {
+        let (min, max) = (self.min_compaction_lag_ms, self.max_compaction_lag_ms);
+        if min > max {
+            return Err(format!(
+                "conflict topic config setting min.compaction.lag.ms ({min}) > \
+                 max.compaction.lag.ms ({max})"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sets one setting to a value that the table has checked and printed.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        match name {
+            "cleanup.policy" => {
+                let policies = super::shape::split_list(value);
+                self.deletes = policies.contains(&"delete");
+                self.compacts = policies.contains(&"compact");
+            }
+            "compression.type" => self.compression = compression(value),
+            "compression.gzip.level" => self.gzip_level = number(name, value),
+            "compression.zstd.level" => self.zstd_level = number(name, value),
+            "file.delete.delay.ms" => self.file_delete_delay_ms = number(name, value),
+            "flush.messages" => self.flush_messages = number(name, value),
+            "flush.ms" => self.flush_ms = number(name, value),
+            "index.interval.bytes" => self.index_interval_bytes = number(name, value),
+            "max.message.bytes" => self.message_bytes_max = number(name, value),
+            "message.timestamp.type" => self.timestamp_type = timestamp_kind(value),
+            "message.timestamp.before.max.ms" => {
+                self.timestamp_before_max_ms = number(name, value);
+            }
+            "message.timestamp.after.max.ms" => self.timestamp_after_max_ms = number(name, value),
+            "min.insync.replicas" => self.min_insync_replicas = number(name, value),
+            "min.compaction.lag.ms" => self.min_compaction_lag_ms = number(name, value),
+            "max.compaction.lag.ms" => self.max_compaction_lag_ms = number(name, value),
+            "retention.bytes" => self.retention_bytes = number(name, value),
+            "retention.ms" => self.retention_ms = number(name, value),
+            "segment.bytes" => self.segment_bytes = number(name, value),
+            "segment.index.bytes" => self.segment_index_bytes = number(name, value),
+            "segment.jitter.ms" => self.segment_jitter_ms = number(name, value),
+            "segment.ms" => self.segment_ms = number(name, value),
+            "ottla.flush.before.ack" => self.flush_before_ack = flush_before_ack(value),
+            "ottla.record.validation" => self.strict_validation = value == "strict",
+            // The rest of the table has no effect yet.
+            _ => {}
+        }
+    }
+}
+
+/// A number that the table has checked.
+fn number<T: std::str::FromStr>(name: &str, value: &str) -> T {
+    value.parse().unwrap_or_else(|_| panic!("the table bounds {name}"))
+}
+
+fn compression(word: &str) -> CompressionType {
+    match word {
+        "uncompressed" => CompressionType::None,
+        "gzip" => CompressionType::Gzip,
+        "snappy" => CompressionType::Snappy,
+        "lz4" => CompressionType::Lz4,
+        "zstd" => CompressionType::Zstd,
+        _ => CompressionType::Producer,
+    }
+}
+
+fn timestamp_kind(word: &str) -> TimestampKind {
+    if word == "LogAppendTime" { TimestampKind::LogAppendTime } else { TimestampKind::CreateTime }
+}
+
+fn flush_before_ack(word: &str) -> FlushBeforeAck {
+    if word == "never" { FlushBeforeAck::Never } else { FlushBeforeAck::AcksAll }
 }

@@ -2,7 +2,6 @@
 //! asks for all topics. A page ends at the limit, and the cursor says where the next one begins.
 
 use super::Client;
-use crate::limits;
 use crate::machine::controller::{PartitionState, Picture, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
@@ -34,8 +33,9 @@ pub(super) fn handle(
         None => (String::new(), 0),
     };
     names.retain(|name| *name >= from);
+    let most = client.context.broker.config.partitions_per_description_max;
     let asked = usize::try_from(body.response_partition_limit).unwrap_or(0);
-    let mut left = asked.clamp(1, limits::PARTITIONS_PER_PAGE_MAX);
+    let mut left = asked.clamp(1, most.max(1));
     let mut response = DescribeTopicPartitionsResponse::default();
     for name in names {
         let begin = if name == from { std::mem::take(&mut first) } else { 0 };
