@@ -83,6 +83,9 @@ pub(super) fn handle(
         partitions,
     };
     let rows = fetch.read();
+    for partition in rows.iter().filter_map(|row| row.partition.as_ref()) {
+        Traffic::add(&partition.traffic.fetch_requests, 1);
+    }
     if fetch.is_enough(&rows) {
         return Ok(Reply::Now(fetch.answer(rows)));
     }
@@ -248,9 +251,6 @@ impl Fetch {
             }
             if let Some(topic) = topics.last_mut() {
                 topic.partitions.push(row.encode(self.read_committed));
-            }
-            if let Some(partition) = &row.partition {
-                Traffic::add(&partition.traffic.fetch_requests, 1);
             }
         }
         let response = FetchResponse {

@@ -120,7 +120,7 @@ impl Connection {
                 continue;
             }
             charge.set(self.charged_bytes()).await;
-            if let Err(closed) = self.wait(&mut stopping).await {
+            if let Err(closed) = self.wait(&mut stopping, stop).await {
                 return closed;
             }
         }
@@ -174,12 +174,16 @@ impl Connection {
     }
 
     /// Waits until there is something to do: an answer, bytes, silence for too long, the end.
-    async fn wait(&mut self, stopping: &mut watch::Receiver<bool>) -> Result<(), Closed> {
+    /// `stopped` is what the caller has seen of `stopping`.
+    async fn wait(
+        &mut self,
+        stopping: &mut watch::Receiver<bool>,
+        stopped: bool,
+    ) -> Result<(), Closed> {
         // While a whole request waits for its turn no more is read: that bounds what is held.
         let reads = !matches!(self.input.peek(), Ok(Some(_)));
         let idle = self.client.context.broker.config.connections_max_idle;
         let waits = !self.pending.is_empty();
-        let stopped = *stopping.borrow();
         let first = async {
             match self.pending.front_mut() {
                 Some(Pending::Waiting(response)) => Some(response.await),
@@ -202,7 +206,7 @@ impl Connection {
             () = clock::sleep_until(self.last_used + idle), if !waits => {
                 return Err(Closed::Idle);
             }
-            _ = stopping.changed(), if !stopped => {}
+            _ = stopping.wait_for(|stop| *stop), if !stopped => {}
         }
         Ok(())
     }
