@@ -73,10 +73,11 @@ impl Refusal {
 impl From<BatchError> for Refusal {
     fn from(error: BatchError) -> Self {
         let code = match error {
-            BatchError::Short | BatchError::Length(_) | BatchError::Checksum { .. } => {
-                ErrorCode::CorruptMessage
+            BatchError::Length(_) | BatchError::Checksum { .. } => ErrorCode::CorruptMessage,
+            // To Kafka a batch that is cut short is no batch at all.
+            BatchError::Short | BatchError::Magic(_) | BatchError::Inconsistent(_) => {
+                ErrorCode::InvalidRecord
             }
-            BatchError::Magic(_) | BatchError::Inconsistent(_) => ErrorCode::InvalidRecord,
             BatchError::Compression(_) => ErrorCode::UnsupportedCompressionType,
         };
         Self::new(code, error.to_string())
@@ -114,6 +115,9 @@ fn one_batch(bytes: &[u8]) -> Result<BatchHeader, Refusal> {
         return Err(Refusal::new(ErrorCode::InvalidRecord, "there is no record batch"));
     }
     let header = BatchHeader::parse(bytes)?;
+    if header.size > bytes.len() {
+        return Err(BatchError::Short.into());
+    }
     if header.size < bytes.len() {
         return Err(Refusal::new(ErrorCode::InvalidRecord, "there is more than one record batch"));
     }
@@ -353,7 +357,7 @@ mod tests {
         let mut flipped = good.clone();
         flipped[70] ^= 1;
         assert_eq!(code(&flipped, &rules()), ErrorCode::CorruptMessage);
-        assert_eq!(code(&good[..good.len() - 1], &rules()), ErrorCode::CorruptMessage);
+        assert_eq!(code(&good[..good.len() - 1], &rules()), ErrorCode::InvalidRecord);
         assert_eq!(code(&[], &rules()), ErrorCode::InvalidRecord);
         assert_eq!(
             code(&[good.clone(), good.clone()].concat(), &rules()),
