@@ -313,3 +313,33 @@ fn a_leader_epoch_tells_where_it_ended() {
     assert_eq!(ask(-1, 5), (NONE, -1, -1));
     assert_eq!(ask(1, 0), (75, -1, -1));
 }
+
+/// A flush that met the directory of a topic just deleted took the whole log directory offline.
+#[test]
+fn deleting_topics_under_load_leaves_the_directory_in_service() {
+    let settings = [("log.retention.check.interval.ms", "20"), ("log.initial.task.delay.ms", "0")];
+    let broker = Broker::with(&settings);
+    let mut client = broker.client();
+    let mut reader = broker.client();
+    for round in 0..30 {
+        let name = format!("brief-{round}");
+        assert_eq!(client.create(&name, 2, &[("segment.bytes", "300")]), NONE, "{name}");
+        for _ in 0..20 {
+            let request = produce_request(&name, 0, 1, batch(now_ms(), &[&[1; 100]]));
+            client.send(ApiKey::Produce, 9, &request);
+        }
+        let poll = fetch_request(&[(&name, 0, 0), (&name, 1, 0)], 1 << 20, 1 << 20);
+        reader.send(ApiKey::Fetch, 12, &poll.with_max_wait_ms(50).with_min_bytes(1 << 20));
+        for _ in 0..20 {
+            let _: ProduceResponse = client.receive(ApiKey::Produce, 9);
+        }
+        let request = DeleteTopicsRequest::default()
+            .with_topic_names(vec![topic_name(&name)])
+            .with_timeout_ms(5_000);
+        let answer: DeleteTopicsResponse = client.ask(ApiKey::DeleteTopics, 5, &request);
+        assert_eq!(answer.responses[0].error_code, NONE);
+        let _: FetchResponse = reader.receive(ApiKey::Fetch, 12);
+    }
+    assert!(broker.page("/readyz").contains("200 OK"), "{}", broker.page("/readyz"));
+    assert_eq!(client.create("after", 1, &[]), NONE);
+}

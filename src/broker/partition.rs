@@ -209,7 +209,8 @@ impl Partition {
 
     /// Takes the log directory out of use after an error that cannot be undone.
     fn storage_failed(&self, error: &dyn std::fmt::Display) {
-        if self.dir.take_offline() {
+        // The files of a deleted topic are missing, and nothing has failed (KAFKA-15391).
+        if !self.log.is_given_up() && self.dir.take_offline() {
             let path = self.dir.path().display();
             tracing::error!(directory = %path, %error, "log directory failed, taken offline");
         }

@@ -2,7 +2,7 @@
 
 use super::producers::Sequence;
 use super::segment::Segment;
-use super::{Log, LogConfig, LogPosition, PastBatch, Tail, snapshot};
+use super::{Condition, Log, LogConfig, LogPosition, PastBatch, Tail, snapshot};
 use crate::disk::{self, DiskError};
 use crate::protocol::ErrorCode;
 use crate::records::{BatchHeader, Validated};
@@ -40,8 +40,8 @@ pub(crate) enum AppendError {
         /// `segment.bytes`.
         segment: u64,
     },
-    /// An earlier failure left the file in an unknown state.
-    #[error("the log has failed before")]
+    /// The log was closed, or an earlier failure left its file in an unknown state.
+    #[error("the log is closed")]
     Failed,
     /// The disk failed, or is full.
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl Log {
     ) -> Result<Appended, AppendError> {
         let config = self.config.load();
         let mut tail = self.lock();
-        if tail.failed {
+        if tail.condition != Condition::Open {
             return Err(AppendError::Failed);
         }
         let view = self.view.load();
@@ -110,7 +110,7 @@ impl Log {
         if let Err(error) = tail.file.write_at(&[&header.encode(), records], position) {
             // A partial write is cut back, so that the next batch follows the last whole one.
             if let Err(second) = tail.file.truncate(position) {
-                tail.failed = true;
+                tail.condition = Condition::Failed;
                 return Err(second.into());
             }
             return Err(error.into());
@@ -210,7 +210,7 @@ impl Log {
         let _one_at_a_time = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let (end, files, directory) = {
             let mut tail = self.lock();
-            if tail.failed {
+            if tail.condition != Condition::Open {
                 return Err(AppendError::Failed);
             }
             tail.unflushed_records = 0;
@@ -229,7 +229,7 @@ impl Log {
         let mut tail = self.lock();
         if let Err(error) = synced {
             // Pages may be marked clean although they never reached the disk: trying again lies.
-            tail.failed = true;
+            tail.condition = Condition::Failed;
             return Err(error.into());
         }
         if tail.durable.offset < end.offset {
@@ -269,7 +269,7 @@ impl Log {
         tail.active.write_indexes(self.files.disk(), false)?;
         self.write_producers(&tail, end.offset)?;
         self.write_epochs(&tail);
-        tail.failed = true;
+        tail.condition = Condition::GivenUp;
         Ok(end.offset)
     }
 }

@@ -113,8 +113,18 @@ struct Tail {
     durable: LogPosition,
     /// Appended since the last flush began, for `flush.messages`.
     unflushed_records: u64,
-    /// Set after a failed write or sync whose outcome is unknown: nothing more is appended.
-    failed: bool,
+    condition: Condition,
+}
+
+/// Whether a log can be appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    /// It can.
+    Open,
+    /// It was closed, or its topic deleted: its files may be gone, which is no fault of the disk.
+    GivenUp,
+    /// A write or sync failed and its outcome is unknown: nothing more is appended.
+    Failed,
 }
 
 impl Log {
@@ -145,7 +155,12 @@ impl Log {
 
     /// Whether nothing can be appended any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().failed
+        self.lock().condition != Condition::Open
+    }
+
+    /// Whether it was closed on purpose.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.lock().condition == Condition::GivenUp
     }
 
     /// The offset before which everything survives a loss of power.

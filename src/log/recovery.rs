@@ -5,7 +5,7 @@ use super::epochs::{self, Epochs};
 use super::producers::Producers;
 use super::scan::HeadScanner;
 use super::segment::{Segment, file_name};
-use super::{Files, Log, LogConfig, LogError, LogPosition, Tail, View, snapshot};
+use super::{Condition, Files, Log, LogConfig, LogError, LogPosition, Tail, View, snapshot};
 use crate::disk::{self, Disk, DiskFile};
 use crate::records::{BatchError, BatchHeader, HEADER_BYTES};
 use crate::types::{LeaderEpoch, Offset, Timestamp};
@@ -82,7 +82,7 @@ impl Log {
             directory_unsynced: true,
             durable: LogPosition { offset: Offset(-1), ..end },
             unflushed_records: 0,
-            failed: false,
+            condition: Condition::Open,
         };
         let view = View { segments: Arc::new(segments), start, end, high_watermark: end };
         let log = Self {

@@ -1,11 +1,11 @@
 //! Forgetting from the front: by age, by size, and on a client's word (DeleteRecords).
 
 use super::segment::Segment;
-use super::{Log, LogError, View};
+use super::{Condition, Log, LogError, View};
 use crate::disk::DiskError;
 use crate::types::{Offset, Timestamp};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// Files that have their last name and wait to be removed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -55,6 +55,9 @@ impl Log {
     ) -> Result<(), LogError> {
         loop {
             let mut tail = self.lock();
+            if tail.condition != Condition::Open {
+                return Ok(());
+            }
             let view = self.view.load_full();
             let Some(first) = view.segments.first().cloned() else { return Ok(()) };
             let end = view.next_base(&first).unwrap_or(view.end.offset);
@@ -75,9 +78,9 @@ impl Log {
             });
             tail.epochs.truncate_start(self.view.load().start);
             self.write_epochs(&tail);
-            drop(tail);
             removed.segments += 1;
             removed.bytes += first.size();
+            // Renamed under the lock, so that the directory is not renamed meanwhile.
             removed.files.extend(first.mark_deleted(self.files.disk())?);
         }
     }
@@ -102,8 +105,10 @@ impl Log {
     /// Gives every file of the directory's log up: renames the directory, which the caller then
     /// removes. Nothing may be appended any more.
     pub(crate) fn rename_for_deletion(&self, to: &std::path::Path) -> Result<(), DiskError> {
+        // A flush under way ends first: it would miss the directory and take that for a fault.
+        let _no_flush = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tail = self.lock();
-        tail.failed = true;
+        tail.condition = Condition::GivenUp;
         for segment in self.view.load().segments.iter() {
             self.files.forget(segment.path());
         }
