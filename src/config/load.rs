@@ -51,7 +51,7 @@ pub(crate) struct Setting {
 
 /// A setting that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}={value}: {reason}{}", .place.as_ref().map_or(String::new(), |at| format!(" ({at})")))]
+#[error("{key}={value}: {reason}{}", at(.place.as_ref()))]
 pub struct Fault {
     /// The key.
     pub key: String,
@@ -61,6 +61,10 @@ pub struct Fault {
     pub reason: String,
     /// Where it was set, if anywhere.
     pub place: Option<Source>,
+}
+
+fn at(place: Option<&Source>) -> String {
+    place.map_or(String::new(), |place| format!(" ({place})"))
 }
 
 /// Why a broker's configuration is refused.

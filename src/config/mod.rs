@@ -1,9 +1,14 @@
 //! What an operator may set: Kafka's names and defaults, and Ottla's own beginning with `ottla.`.
 
+mod describe;
+#[cfg(test)]
+mod describe_tests;
+mod dynamic;
 mod layers;
 mod listeners;
 mod load;
 mod properties;
+mod report;
 mod resolve;
 mod shape;
 mod table;
@@ -11,7 +16,11 @@ mod table;
 mod tests;
 mod topic;
 
+pub(crate) use describe::{ConfigSource, Described, Synonym};
+pub(crate) use dynamic::{Dynamic, Level, check_broker_override};
+pub(crate) use layers::Overrides;
 pub use load::{ConfigError, Fault, Source, Sources, load};
+pub use report::report;
 pub use topic::{CompressionType, FlushBeforeAck, TimestampKind, TopicConfig};
 
 use load::Setting;

@@ -265,12 +265,15 @@ impl Shape {
         let mut items = split_list(text);
         match self.rule {
             Rule::Words(_) | Rule::WordsAnyCase(_) => {
-                for item in &items {
-                    self.parse_word(item)?;
-                }
                 // As Kafka 4.2 on: said twice is said once.
-                let mut seen = Vec::new();
-                items.retain(|item| !seen.contains(item) && (seen.push(*item), true).1);
+                let mut once = Vec::new();
+                for item in items {
+                    self.parse_word(item)?;
+                    if !once.contains(&item) {
+                        once.push(item);
+                    }
+                }
+                items = once;
             }
             Rule::Replicas => {
                 let pair = |item: &str| {

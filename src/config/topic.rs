@@ -221,3 +221,95 @@ fn timestamp_kind(word: &str) -> TimestampKind {
 fn flush_before_ack(word: &str) -> FlushBeforeAck {
     if word == "never" { FlushBeforeAck::Never } else { FlushBeforeAck::AcksAll }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(pairs: &[(&str, &str)]) -> Result<TopicConfig, String> {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        TopicConfig::default().with_overrides(&pairs.collect())
+    }
+
+    /// Each line was tried on Kafka 4.4.0, which says the same.
+    #[test]
+    fn wrong_settings_are_refused_in_kafkas_words() {
+        for (name, value, reason) in [
+            ("retention.ms", "abc", "Not a number of type LONG"),
+            ("retention.ms", "-2", "Value must be at least -1"),
+            ("flush.messages", "0", "Value must be at least 1"),
+            ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
+            ("compression.zstd.level", "23", "Value must be no more than 22"),
+            ("cleanup.policy", "foo", "String must be one of: compact, delete"),
+            ("preallocate", "maybe", "Expected value to be either true or false"),
+            ("min.cleanable.dirty.ratio", "x", "Not a number of type DOUBLE"),
+            ("min.compaction.lag.ms", "-1", "Value must be at least 0"),
+            ("max.compaction.lag.ms", "0", "Value must be at least 1"),
+            (
+                "message.timestamp.type",
+                "createtime",
+                "String must be one of: CreateTime, LogAppendTime",
+            ),
+            ("max.message.bytes", "3000000000", "Not a number of type INT"),
+            ("segment.bytes", "", "Not a number of type INT"),
+            ("min.insync.replicas", "0", "Value must be at least 1"),
+            ("segment.ms", "0", "Value must be at least 1"),
+        ] {
+            let said = format!("Invalid value {value} for configuration {name}: {reason}");
+            assert_eq!(with(&[(name, value)]), Err(said));
+        }
+        let said = with(&[("message.timestamp.type", "createtime")]).unwrap_err();
+        assert!(said.ends_with("String must be one of: CreateTime, LogAppendTime"), "{said}");
+        for unknown in ["no.such.key", "message.format.version", "log.retention.ms"] {
+            let said = format!("Unknown topic config name: {unknown}");
+            assert_eq!(with(&[(unknown, "1")]), Err(said));
+        }
+        assert_eq!(
+            with(&[("min.compaction.lag.ms", "1000"), ("max.compaction.lag.ms", "10")])
+                .unwrap_err(),
+            "conflict topic config setting min.compaction.lag.ms (1000) > max.compaction.lag.ms (10)"
+        );
+    }
+
+    #[test]
+    fn tiered_storage_is_refused_and_turning_it_off_is_not() {
+        let said = "Invalid value true for configuration remote.storage.enable: tiered storage is \
+                    not built yet";
+        assert_eq!(with(&[("remote.storage.enable", "true")]).unwrap_err(), said);
+        assert_eq!(with(&[("remote.storage.enable", "FALSE")]), Ok(TopicConfig::default()));
+    }
+
+    #[test]
+    fn policies_are_a_list() {
+        let of = |value: &str| {
+            let config = with(&[("cleanup.policy", value)]).unwrap();
+            (config.deletes, config.compacts)
+        };
+        assert_eq!(of("delete"), (true, false));
+        assert_eq!(of("compact"), (false, true));
+        assert_eq!(of(" compact , delete,delete "), (true, true));
+        assert_eq!(of(""), (false, false));
+    }
+
+    #[test]
+    fn every_setting_with_an_effect_takes_it() {
+        let base = TopicConfig::default();
+        let words = [
+            ("cleanup.policy", "compact"),
+            ("compression.type", "zstd"),
+            ("message.timestamp.type", "LogAppendTime"),
+            ("ottla.flush.before.ack", "never"),
+            ("ottla.record.validation", "strict"),
+        ];
+        let honoured = table::topic_keys().filter(|key| key.effect == Effect::Honoured);
+        for name in honoured.map(|key| key.name) {
+            let word = words.iter().find(|(word, _)| *word == name).map(|(_, value)| *value);
+            // 14 is the least that `segment.bytes` takes, 9 the most of `compression.gzip.level`.
+            let number = if name == "compression.gzip.level" { "9" } else { "14" };
+            let config = with(&[(name, word.unwrap_or(number))]).unwrap();
+            assert_ne!(config, base, "{name}");
+        }
+        assert_eq!(with(&[("segment.bytes", " 14 ")]).unwrap().segment_bytes, 14);
+        assert_eq!(with(&[("retention.ms", "-1")]).unwrap().retention_ms, -1);
+    }
+}
