@@ -8,6 +8,7 @@ mod handlers;
 mod http;
 mod limits;
 mod log;
+pub mod logging;
 mod machine;
 mod metrics;
 mod net;

@@ -2,7 +2,8 @@
 
 use anyhow::Context;
 use clap::{Parser, Subcommand, ValueEnum};
-use ottla::config::{Config, Loaded, Sources};
+use ottla::config::{Loaded, Sources};
+use ottla::logging;
 use ottla::server::Server;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,12 +26,17 @@ enum Command {
     Start {
         #[command(flatten)]
         settings: Settings,
-        /// What is logged, such as `info` or `ottla::net=debug,info`.
+        /// What is logged, such as `info` or `ottla.net=debug,info`.
         #[arg(long, default_value = "info")]
         log: String,
         /// How it is logged.
         #[arg(long, value_enum, default_value_t = LogFormat::Text)]
         log_format: LogFormat,
+    },
+    /// Prints every setting with its value, where it comes from, and whether Ottla honours it.
+    Config {
+        #[command(flatten)]
+        settings: Settings,
     },
     /// Sends a message to a broker and reads it back.
     Ping {
@@ -73,6 +79,15 @@ enum LogFormat {
     Json,
 }
 
+impl From<LogFormat> for logging::Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(arguments.command) {
@@ -90,9 +105,17 @@ fn run(command: Command) -> anyhow::Result<()> {
             println!("{}", ottla::ping::ping(&bootstrap, &topic, &message)?);
             Ok(())
         }
+        Command::Config { settings } => {
+            let loaded = settings.load()?;
+            for warning in &loaded.warnings {
+                eprintln!("ottla: {warning}");
+            }
+            print!("{}", ottla::config::report(&loaded));
+            Ok(())
+        }
         Command::Start { settings, log, log_format } => {
             let loaded = settings.load()?;
-            log_to_stdout(&log, log_format)?;
+            logging::init(&log, log_format.into()).with_context(|| format!("--log={log}"))?;
             for warning in &loaded.warnings {
                 tracing::warn!("{warning}");
             }
@@ -101,27 +124,15 @@ fn run(command: Command) -> anyhow::Result<()> {
                 .enable_all()
                 .build()
                 .context("the runtime does not start")?;
-            runtime.block_on(serve(loaded.config))
+            runtime.block_on(serve(loaded))
         }
     }
 }
 
-fn log_to_stdout(filter: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(filter)
-        .with_context(|| format!("--log={filter}"))?;
-    let ansi = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(ansi);
-    match format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().init(),
-    }
-    Ok(())
-}
-
-async fn serve(config: Config) -> anyhow::Result<()> {
+async fn serve(loaded: Loaded) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let server = Server::start(config).await?;
+    let server = Server::start(loaded).await?;
     tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     // A second signal does not wait for anything.
     tokio::select! {

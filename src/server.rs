@@ -1,7 +1,7 @@
 //! A running broker: built from the bottom up, stopped from the top down.
 
 use crate::broker::{self, Broker, Housekeeping};
-use crate::config::{Config, Listener};
+use crate::config::{Config, Listener, Loaded};
 use crate::handlers::Context;
 use crate::net::{self, BoundListener};
 use crate::wire::Budget;
@@ -30,9 +30,9 @@ impl Server {
     /// # Errors
     /// What keeps the broker from starting: a port, a directory, the metadata. Ports are bound
     /// before any directory is touched.
-    pub async fn start(config: Config) -> anyhow::Result<Self> {
+    pub async fn start(loaded: Loaded) -> anyhow::Result<Self> {
         let began = clock::now();
-        let config = Arc::new(config);
+        let config = loaded.config.clone();
         let mut bound = Vec::new();
         for listener in &config.listeners {
             let socket = net::bind(listener).await;
@@ -44,7 +44,7 @@ impl Server {
                 Some(http::bind(at).await.with_context(|| format!("ottla.http.listener={at}"))?)
             }
         };
-        let broker = broker::start(config.clone()).await?;
+        let broker = broker::start(loaded).await?;
         broker.set_endpoints(endpoints(&config, &bound));
         let (stop, stopping) = watch::channel(false);
         let budget = Budget::new(config.queued_request_bytes_max);
@@ -123,7 +123,7 @@ fn announce(broker: &Broker, listeners: &[Listener], took: std::time::Duration) 
         cluster = broker.cluster_id,
         listeners = listeners.join(","),
         directories = directories.join(","),
-        flush_before_ack = ?broker.config.topic.flush_before_ack,
+        flush_before_ack = ?broker.settings.in_force().topic.flush_before_ack,
         partitions = broker.partitions.len(),
         ?took,
         "ready"

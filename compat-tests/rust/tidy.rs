@@ -16,7 +16,7 @@ const ROWS: &[(u8, &[&str])] = &[
     (6, &["machine", "log", "store", "peer", "tier"]),
     (7, &["records", "disk", "wire"]),
     (8, &["protocol"]),
-    (9, &["config", "clock", "metrics", "limits"]),
+    (9, &["config", "clock", "logging", "metrics", "limits"]),
     (10, &["types"]),
 ];
 
@@ -24,7 +24,7 @@ const LINES_MAX: usize = 1_000;
 const COLUMNS_MAX: usize = 100;
 
 /// Files of `handlers` that are no API.
-const NO_APIS: &[&str] = &["mod", "table", "respond", "group"];
+const NO_APIS: &[&str] = &["mod", "table", "respond", "group", "configs"];
 
 /// What the pure machines must not name, and why.
 const IMPURE: &[&str] = &[

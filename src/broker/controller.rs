@@ -11,7 +11,6 @@ use crate::machine::controller::{
 use crate::protocol::ErrorCode;
 use crate::store::{MetadataStore, Op, StoreError, paths};
 use crate::types::{BrokerId, ProducerId, TopicId};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -119,9 +118,13 @@ impl Controller {
         self.write(vec![Op::Delete { path, version: None }]).await
     }
 
-    /// Puts settings in place of a topic's or broker's former ones.
-    pub(crate) async fn set_config(&self, change: Change) -> Result<Arc<Picture>, Refusal> {
+    /// Makes the one change that `plan` finds right when nobody else changes anything.
+    pub(crate) async fn alter(
+        &self,
+        plan: impl FnOnce(&Picture) -> Result<Change, Refusal>,
+    ) -> Result<Arc<Picture>, Refusal> {
         let _changing = self.changing.lock().await;
+        let change = plan(&self.metadata.picture())?;
         if let Change::SetTopicConfig { name, .. } = &change {
             known(&self.metadata.look(), name)?;
         }
@@ -238,6 +241,3 @@ fn known(picture: &Picture, name: &str) -> Result<Arc<Topic>, Refusal> {
         Refusal::new(ErrorCode::UnknownTopicOrPartition, message)
     })
 }
-
-/// Overrides as a map, for changes.
-pub(crate) type Overrides = BTreeMap<String, String>;

@@ -92,7 +92,7 @@ impl Broker {
             self.retain();
         }
         if producers {
-            let idle_ms = self.config.producer_id_expiration_ms;
+            let idle_ms = self.settings.in_force().producer_id_expiration_ms;
             for partition in self.partitions.all() {
                 partition.log.expire_producers(clock::wall(), idle_ms);
             }

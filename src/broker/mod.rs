@@ -9,6 +9,7 @@ mod metadata;
 pub(crate) mod partition;
 mod partitions;
 mod removal;
+pub(crate) mod settings;
 mod start;
 mod topics;
 pub(crate) mod waiters;
@@ -25,6 +26,7 @@ use crate::types::{BrokerId, TopicId};
 use controller::Controller;
 use groups::Groups;
 use removal::Removal;
+use settings::Settings;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +35,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Everything that handlers ask.
 #[derive(Debug)]
 pub(crate) struct Broker {
+    /// What cannot change while the broker runs.
     pub(crate) config: Arc<Config>,
+    pub(crate) settings: Settings,
     pub(crate) node: BrokerId,
     pub(crate) cluster_id: String,
     pub(crate) metadata: Arc<Metadata>,

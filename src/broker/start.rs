@@ -5,8 +5,9 @@ use super::groups::{Groups, OFFSETS_TOPIC};
 use super::metadata::Metadata;
 use super::partitions::{OpenError, Partitions};
 use super::removal::Removal;
+use super::settings::Settings;
 use super::{Broker, FreshIds};
-use crate::config::Config;
+use crate::config::Loaded;
 use crate::disk::{Disk, RealDisk};
 use crate::limits;
 use crate::log::{LogDir, LogDirError};
@@ -40,7 +41,8 @@ impl From<LogDirError> for StartError {
 }
 
 /// Opens everything; nothing is served yet.
-pub(crate) async fn start(config: Arc<Config>) -> Result<Arc<Broker>, StartError> {
+pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
+    let config = Arc::new(loaded.config.clone());
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let ids = FreshIds::default();
     let dirs = config
@@ -71,12 +73,12 @@ pub(crate) async fn start(config: Arc<Config>) -> Result<Arc<Broker>, StartError
         raised.map_err(|refusal| StartError::Metadata(refusal.message))?;
     }
     let picture = metadata.picture();
-    partitions.open_all(&picture, &config, &|topic| {
-        super::topics::resolve(&config, &picture, &topic.overrides)
-    })?;
+    let settings = Settings::new(loaded, &picture);
+    partitions.open_all(&picture, &config, &|topic| settings.of_topic(topic))?;
     let fetch_sessions = Mutex::new(FetchSessions::new(config.fetch_sessions_max));
     let broker = Arc::new(Broker {
         config,
+        settings,
         node,
         cluster_id,
         metadata,

@@ -1,27 +1,17 @@
 //! What handlers ask of topics: their settings, and making them when they are first used.
 
 use super::Broker;
-use super::controller::Overrides;
-use crate::config::{Config, TopicConfig};
-use crate::machine::controller::{NewTopic, Picture, Refusal, Topic};
+use crate::config::{Overrides, TopicConfig};
+use crate::machine::controller::{NewTopic, Refusal, Topic};
 use crate::protocol::ErrorCode;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A topic's settings: its own over the broker's dynamic ones over the file's.
-pub(super) fn resolve(config: &Config, _picture: &Picture, overrides: &Overrides) -> TopicConfig {
-    let resolved = config.topic.with_overrides(overrides);
-    resolved.unwrap_or_else(|fault| {
-        tracing::error!(%fault, "a stored topic setting is invalid, the default holds");
-        config.topic.clone()
-    })
-}
-
 impl Broker {
     /// Settings of a topic with these overrides, or what is wrong with them.
     pub(crate) fn topic_config(&self, overrides: &Overrides) -> Result<TopicConfig, Refusal> {
-        self.config
-            .topic
+        let defaults = &self.settings.in_force().topic;
+        defaults
             .with_overrides(overrides)
             .map_err(|fault| Refusal::new(ErrorCode::InvalidConfig, fault))
     }

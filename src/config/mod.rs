@@ -16,8 +16,8 @@ mod table;
 mod tests;
 mod topic;
 
-pub(crate) use describe::{ConfigSource, Described, Synonym};
-pub(crate) use dynamic::{Dynamic, Level, check_broker_override};
+pub(crate) use describe::Described;
+pub(crate) use dynamic::{Dynamic, Level};
 pub(crate) use layers::Overrides;
 pub use load::{ConfigError, Fault, Source, Sources, load};
 pub use report::report;

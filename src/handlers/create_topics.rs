@@ -3,17 +3,24 @@
 //! Every check is made with validate_only too; then nothing is made (KAFKA-13324).
 //! Order of refusal, per topic: named twice, name, existence, numbers, assignment, settings.
 
-use super::Client;
+use super::{Client, Request};
+use crate::broker::settings::dynamic;
 use crate::machine::controller::{NewTopic, Refusal, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::BrokerId;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
-use kafka_protocol::messages::create_topics_response::CreatableTopicResult;
+use kafka_protocol::messages::create_topics_response::{
+    CreatableTopicConfigs, CreatableTopicResult,
+};
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse};
 use kafka_protocol::protocol::StrBytes;
 use std::collections::BTreeMap;
 
-pub(super) async fn handle(client: &Client, body: CreateTopicsRequest) -> CreateTopicsResponse {
+pub(super) async fn handle(
+    client: &Client,
+    request: &Request,
+    body: CreateTopicsRequest,
+) -> CreateTopicsResponse {
     let mut response = CreateTopicsResponse::default();
     for topic in &body.topics {
         let named = body.topics.iter().filter(|other| other.name == topic.name).count();
@@ -26,7 +33,7 @@ pub(super) async fn handle(client: &Client, body: CreateTopicsRequest) -> Create
             continue;
         }
         let row = match create(client, topic, body.validate_only).await {
-            Ok(made) => created(client, topic, &made),
+            Ok(made) => created(client, request.version, topic, &made),
             Err(refusal) => refused(topic, refusal),
         };
         response.topics.push(row);
@@ -67,21 +74,40 @@ async fn create(
         Ok(config) => broker.controller.create_topic(new, config, dry).await,
         // What is wrong with the topic itself is said before what is wrong with its settings.
         Err(refusal) => {
-            let default = broker.config.topic.clone();
+            let default = broker.settings.in_force().topic.clone();
             broker.controller.create_topic(new, default, true).await?;
             Err(refusal)
         }
     }
 }
 
-fn created(_client: &Client, asked: &CreatableTopic, topic: &Topic) -> CreatableTopicResult {
+fn created(
+    client: &Client,
+    version: i16,
+    asked: &CreatableTopic,
+    topic: &Topic,
+) -> CreatableTopicResult {
+    let row = CreatableTopicResult::default().with_name(asked.name.clone());
+    if version < 5 {
+        return row;
+    }
+    let broker = &client.context.broker;
+    let (picture, node) = (broker.picture(), broker.node.to_string());
+    let described =
+        broker.settings.loaded().describe_topic(dynamic(&picture, &node), &topic.overrides, &[]);
+    let configs = described.into_iter().map(|described| {
+        CreatableTopicConfigs::default()
+            .with_name(StrBytes::from_string(described.name))
+            .with_value(described.value.map(StrBytes::from_string))
+            .with_read_only(described.read_only)
+            .with_config_source(described.source.code())
+            .with_is_sensitive(described.sensitive)
+    });
     let factor = topic.partitions.first().map_or(0, |first| first.replicas.len());
-    CreatableTopicResult::default()
-        .with_name(asked.name.clone())
-        .with_topic_id(topic.id)
+    row.with_topic_id(topic.id)
         .with_num_partitions(i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX))
         .with_replication_factor(i16::try_from(factor).unwrap_or(i16::MAX))
-        .with_configs(None)
+        .with_configs(Some(configs.collect()))
 }
 
 fn refused(asked: &CreatableTopic, refusal: Refusal) -> CreatableTopicResult {

@@ -1,14 +1,17 @@
 //! One file for each of Kafka's APIs. Handlers translate, check and ask the broker; they touch
 //! neither sockets nor files.
 
+mod alter_configs;
 mod alter_partition_reassignments;
 mod api_versions;
+mod configs;
 mod create_partitions;
 mod create_topics;
 mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
+mod describe_configs;
 mod describe_groups;
 mod describe_log_dirs;
 mod describe_producers;
@@ -18,6 +21,7 @@ mod fetch;
 mod find_coordinator;
 mod group;
 mod heartbeat;
+mod incremental_alter_configs;
 mod init_producer_id;
 mod join_group;
 mod leave_group;
@@ -190,12 +194,15 @@ fn decode(key: ApiKey, version: i16, mut body: Bytes) -> Result<RequestKind, Str
 
 async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) -> Answer {
     match body {
+        RequestKind::AlterConfigs(body) => alter_configs::handle(client, body).await.into(),
         RequestKind::AlterPartitionReassignments(body) => {
             alter_partition_reassignments::handle(client, &body).into()
         }
         RequestKind::ApiVersions(body) => api_versions::handle(request, &body).into(),
         RequestKind::CreatePartitions(body) => create_partitions::handle(client, body).await.into(),
-        RequestKind::CreateTopics(body) => create_topics::handle(client, body).await.into(),
+        RequestKind::CreateTopics(body) => {
+            create_topics::handle(client, request, body).await.into()
+        }
         RequestKind::DeleteGroups(body) => delete_groups::handle(client, body).await.into(),
         RequestKind::DeleteRecords(body) => delete_records::handle(client, &body).into(),
         RequestKind::DeleteTopics(body) => {
@@ -203,6 +210,9 @@ async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) ->
         }
         RequestKind::DescribeCluster(body) => {
             describe_cluster::handle(client, request, &body).into()
+        }
+        RequestKind::DescribeConfigs(body) => {
+            describe_configs::handle(client, request, &body).into()
         }
         RequestKind::DescribeGroups(body) => {
             describe_groups::handle(client, request, body).await.into()
@@ -219,6 +229,9 @@ async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) ->
             find_coordinator::handle(client, request, body).await.into()
         }
         RequestKind::Heartbeat(body) => heartbeat::handle(client, body).await.into(),
+        RequestKind::IncrementalAlterConfigs(body) => {
+            incremental_alter_configs::handle(client, body).await.into()
+        }
         RequestKind::InitProducerId(body) => init_producer_id::handle(client, &body).await.into(),
         RequestKind::JoinGroup(body) => join_group::handle(client, request, body).await.into(),
         RequestKind::LeaveGroup(body) => leave_group::handle(client, request, body).await.into(),

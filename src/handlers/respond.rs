@@ -70,6 +70,7 @@ macro_rules! answers {
 }
 
 answers! {
+    AlterConfigsResponse => AlterConfigs,
     AlterPartitionReassignmentsResponse => AlterPartitionReassignments,
     ApiVersionsResponse => ApiVersions,
     CreatePartitionsResponse => CreatePartitions,
@@ -78,6 +79,7 @@ answers! {
     DeleteRecordsResponse => DeleteRecords,
     DeleteTopicsResponse => DeleteTopics,
     DescribeClusterResponse => DescribeCluster,
+    DescribeConfigsResponse => DescribeConfigs,
     DescribeGroupsResponse => DescribeGroups,
     DescribeLogDirsResponse => DescribeLogDirs,
     DescribeProducersResponse => DescribeProducers,
@@ -85,6 +87,7 @@ answers! {
     ElectLeadersResponse => ElectLeaders,
     FindCoordinatorResponse => FindCoordinator,
     HeartbeatResponse => Heartbeat,
+    IncrementalAlterConfigsResponse => IncrementalAlterConfigs,
     InitProducerIdResponse => InitProducerId,
     JoinGroupResponse => JoinGroup,
     LeaveGroupResponse => LeaveGroup,

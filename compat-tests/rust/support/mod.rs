@@ -1,5 +1,5 @@
 //! Brokers in this process and clients that speak bytes, for the tests of whole requests.
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
@@ -57,7 +57,7 @@ impl Broker {
     fn launch(&mut self) {
         let sources = Sources { overrides: self.overrides.clone(), ..Sources::default() };
         let loaded = load(sources).expect("settings");
-        let server = self.runtime.block_on(Server::start(loaded.config)).expect("start");
+        let server = self.runtime.block_on(Server::start(loaded)).expect("start");
         self.port = server.listeners()[0].port;
         self.server = Some(server);
     }
