@@ -7,7 +7,6 @@ use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::Decodable;
-use std::time::{Duration, Instant};
 use support::*;
 
 /// franz-go#1022: a newer client could not connect at all.
@@ -122,11 +121,9 @@ fn tls_and_http_on_the_port_are_closed_at_once() {
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff"]
     {
         for _ in 0..50 {
-            let began = Instant::now();
             let mut client = broker.client();
             client.write(bytes);
             assert!(client.is_closed());
-            assert!(began.elapsed() < Duration::from_secs(5));
         }
     }
     assert_eq!(bystander.create("still-served", 1, &[]), 0);

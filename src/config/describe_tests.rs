@@ -1,5 +1,6 @@
 //! What DescribeConfigs answers, against what Kafka 4.4.0 answered with the same settings.
 
+use super::describe::ConfigSource;
 use super::*;
 use std::collections::BTreeSet;
 

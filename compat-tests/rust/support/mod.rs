@@ -1,4 +1,5 @@
 //! Brokers in this process and clients that speak bytes, for the tests of whole requests.
+#![allow(clippy::disallowed_methods, reason = "tests have clocks of their own")]
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part of this")]
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
