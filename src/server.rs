@@ -60,7 +60,7 @@ impl Server {
         if let Some(page) = page {
             serving.push(http::start(page, broker.clone(), stopping.clone()));
         }
-        let housekeeping = Housekeeping::start(broker.clone());
+        let housekeeping = Housekeeping::start(broker.clone(), stopping);
         announce(&broker, &listeners, clock::now().saturating_since(began));
         Ok(Self { broker, listeners, http, serving, housekeeping, stop })
     }
@@ -84,8 +84,9 @@ impl Server {
         for task in self.serving {
             let _ = task.await;
         }
-        self.housekeeping.stop();
+        self.housekeeping.stopped().await;
         let broker = self.broker;
+        broker.groups.stop();
         let closed = tokio::task::spawn_blocking(move || broker.partitions.close_all());
         let _ = closed.await;
         tracing::info!("stopped");

@@ -37,6 +37,11 @@ impl Groups {
         self.coordinators.store(Arc::new(all));
     }
 
+    /// Ends all coordinators, each after what it is at.
+    pub(crate) fn stop(&self) {
+        self.coordinators.store(Arc::default());
+    }
+
     /// Asks the coordinator of `group`, as soon as there is one.
     pub(crate) async fn ask(
         &self,

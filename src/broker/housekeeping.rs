@@ -6,27 +6,28 @@ use crate::types::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How often deadlines are looked at.
 const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
 
-/// The task that does it; dropping it does not end the task, [`Self::stop`] does.
+/// The task that does it.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Housekeeping {
-    /// Begins.
-    pub(crate) fn start(broker: Arc<Broker>) -> Self {
-        Self { task: tokio::spawn(run(broker)) }
+    /// Begins, and ends once `stopping` says so.
+    pub(crate) fn start(broker: Arc<Broker>, stopping: watch::Receiver<bool>) -> Self {
+        Self { task: tokio::spawn(run(broker, stopping)) }
     }
 
-    /// Ends after the turn under way.
-    pub(crate) fn stop(self) {
-        self.task.abort();
+    /// Waits for the turn under way to end.
+    pub(crate) async fn stopped(self) {
+        let _ = self.task.await;
     }
 }
 
@@ -50,7 +51,7 @@ impl Every {
     }
 }
 
-async fn run(broker: Arc<Broker>) {
+async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
     let now = clock::now();
     let mut retention = Every::new(broker.config.retention_check_interval, now);
     retention.next = now + broker.config.initial_task_delay;
@@ -75,7 +76,10 @@ async fn run(broker: Arc<Broker>) {
             times
         });
         flushed = done.await.unwrap_or_default();
-        clock::sleep_until(now + TURN).await;
+        tokio::select! {
+            () = clock::sleep_until(now + TURN) => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
     }
 }
 

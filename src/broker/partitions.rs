@@ -327,6 +327,7 @@ impl Partitions {
                 Err(error) => tracing::error!(%error, "directory not marked clean"),
             }
         }
+        self.dirs.iter().for_each(|dir| dir.release());
     }
 }
 

@@ -57,8 +57,8 @@ pub(crate) struct LogDir {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     meta: Meta,
-    /// Holds the lock until the process ends.
-    _lock: File,
+    /// Holds the lock until it is released or the process ends.
+    lock: File,
     offline: AtomicBool,
     nearly_full: AtomicBool,
     was_clean: bool,
@@ -88,7 +88,7 @@ impl LogDir {
             path: path.to_owned(),
             disk,
             meta,
-            _lock: lock,
+            lock,
             offline: AtomicBool::new(false),
             nearly_full: AtomicBool::new(false),
             was_clean,
@@ -251,6 +251,13 @@ impl LogDir {
         };
         write(LOG_STARTS, log_starts)?;
         write(RECOVERY_POINTS, recovery_points)
+    }
+
+    /// Lets another process have it, once nothing more is written here.
+    pub(crate) fn release(&self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(directory = %self.path.display(), %error, "lock not released");
+        }
     }
 
     /// Says that every log was closed, and is durable.
