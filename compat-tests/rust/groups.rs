@@ -2,6 +2,8 @@
 //! the report. The rules themselves are scripts beside the machine; here they pass through sockets,
 //! the log and a restart.
 
+#![allow(clippy::disallowed_methods, reason = "tests have clocks of their own")]
+
 mod support;
 
 use bytes::Bytes;
