@@ -73,3 +73,9 @@ pub(crate) const COORDINATOR_INBOX: usize = 1_024;
 
 /// Bytes of an answer that `ottla ping` takes.
 pub(crate) const PING_ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// How long one write or sync may take before its directory counts as failed.
+pub(crate) const DISK_STALL: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Descriptors below which a warning is logged at the start.
+pub(crate) const DESCRIPTORS_FEW: u64 = 10_000;

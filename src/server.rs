@@ -5,7 +5,7 @@ use crate::config::{Config, Listener, Loaded};
 use crate::handlers::Context;
 use crate::net::{self, BoundListener};
 use crate::wire::Budget;
-use crate::{clock, http};
+use crate::{clock, http, limits};
 use anyhow::Context as _;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -33,6 +33,7 @@ impl Server {
     pub async fn start(loaded: Loaded) -> anyhow::Result<Self> {
         let began = clock::now();
         let config = loaded.config.clone();
+        prepare_process();
         let mut bound = Vec::new();
         for listener in &config.listeners {
             let socket = net::bind(listener).await;
@@ -93,6 +94,26 @@ impl Server {
     }
 }
 
+/// Raises the number of files the process may open, and warns of what would hurt under load.
+fn prepare_process() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let descriptors = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    if descriptors.is_some_and(|most| most < limits::DESCRIPTORS_FEW) {
+        tracing::warn!(?descriptors, "few descriptors: each connection and partition takes one");
+    }
+    // A count that slips through the guard costs address space only where the kernel lends it.
+    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    if overcommit.is_ok_and(|mode| mode.trim() == "2") || getrlimit(Resource::As).current.is_some()
+    {
+        tracing::warn!("address space is limited: a hostile request may end the process");
+    }
+}
+
 /// Where clients of each listener are told to connect.
 fn endpoints(config: &Config, bound: &[BoundListener]) -> HashMap<String, Listener> {
     let advertised = |name: &str| config.advertised_listeners.iter().find(|at| at.name == name);
@@ -120,6 +141,7 @@ fn announce(broker: &Broker, listeners: &[Listener], took: std::time::Duration) 
         broker.partitions.dirs().iter().map(|dir| dir.path().display().to_string()).collect();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
+        commit = env!("OTTLA_COMMIT"),
         node = broker.node.0,
         cluster = broker.cluster_id,
         listeners = listeners.join(","),

@@ -151,7 +151,7 @@ fn lists_are_appended_to_and_subtracted_from() {
     assert_eq!(policy(&mut client), "compact");
     assert_eq!(change(&mut client, 0, "sometimes"), INVALID_CONFIG);
     let number = [("retention.ms", 2, "5")];
-    assert_eq!(alter(&mut client, TOPIC, "lists", &number), INVALID_REQUEST);
+    assert_eq!(alter(&mut client, TOPIC, "lists", &number), INVALID_CONFIG);
     let twice = [("retention.ms", 0, "5"), ("retention.ms", 0, "6")];
     assert_eq!(alter(&mut client, TOPIC, "lists", &twice), INVALID_REQUEST);
     assert_eq!(alter(&mut client, TOPIC, "lists", &[("bogus", 0, "1")]), INVALID_CONFIG);

@@ -1,6 +1,6 @@
 //! What is done now and then: retention, checkpoints, flushes by time, space, removals.
 
-use super::Broker;
+use super::{Broker, Partitions};
 use crate::clock;
 use crate::types::Instant;
 use std::collections::HashMap;
@@ -22,12 +22,27 @@ pub(crate) struct Housekeeping {
 impl Housekeeping {
     /// Begins, and ends once `stopping` says so.
     pub(crate) fn start(broker: Arc<Broker>, stopping: watch::Receiver<bool>) -> Self {
+        watch_disks(broker.partitions.clone(), stopping.clone());
         Self { task: tokio::spawn(run(broker, stopping)) }
     }
 
     /// Waits for the turn under way to end.
     pub(crate) async fn stopped(self) {
         let _ = self.task.await;
+    }
+}
+
+/// Looks for disks that do not come back. On a thread of its own: those of the runtime may all
+/// wait for such a disk.
+fn watch_disks(partitions: Arc<Partitions>, stopping: watch::Receiver<bool>) {
+    let watching = move || {
+        while !*stopping.borrow() {
+            std::thread::park_timeout(SPACE_EVERY);
+            partitions.all().iter().for_each(|partition| partition.watch(clock::now()));
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("watchdog".to_owned()).spawn(watching) {
+        tracing::error!(%error, "no watchdog: a stuck disk will not be noticed");
     }
 }
 

@@ -7,11 +7,13 @@ use crate::disk::{Disk, DiskError};
 use crate::log::{Files, Log, LogDir, LogDirError, LogError, OpenHow};
 use crate::machine::controller::{Picture, Topic};
 use crate::protocol::ErrorCode;
-use crate::types::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::types::{BrokerId, Instant, Offset, PartitionIndex, TopicId, TopicPartition};
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Files of one topic's partitions, by number; `None` where another broker has it, or none can.
 type Row = Vec<Option<Arc<Partition>>>;
@@ -130,6 +132,7 @@ impl Partitions {
             }
         }
         let started = clock::now();
+        let progress = Progress::new(jobs.len(), started);
         let queue = Mutex::new(jobs.into_iter());
         let opened = Mutex::new(Vec::new());
         let threads = config.recovery_threads.max(1) * self.dirs.len();
@@ -139,6 +142,7 @@ impl Partitions {
                     loop {
                         let job = lock(&queue).next();
                         let Some((topic, name, dir)) = job else { return };
+                        progress.step();
                         match self.open_one(&topic, name, dir, resolve(&topic)) {
                             Ok(partition) => lock(&opened).push(Arc::new(partition)),
                             Err(error) => tracing::error!(%error, "partition is offline"),
@@ -328,6 +332,31 @@ impl Partitions {
             }
         }
         self.dirs.iter().for_each(|dir| dir.release());
+    }
+}
+
+/// Says now and then how far a long start is.
+struct Progress {
+    total: usize,
+    done: AtomicUsize,
+    said: Mutex<Instant>,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_secs(2);
+
+    fn new(total: usize, now: Instant) -> Self {
+        Self { total, done: AtomicUsize::new(0), said: Mutex::new(now) }
+    }
+
+    fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed);
+        let now = clock::now();
+        let mut said = lock(&self.said);
+        if now.saturating_since(*said) >= Self::EVERY {
+            *said = now;
+            tracing::info!(done, of = self.total, "opening logs");
+        }
     }
 }
 

@@ -170,9 +170,8 @@ fn list(
             Ok(split(described.value.as_deref().unwrap_or_default()))
         }
         Some(_) => {
-            let message =
-                format!("Config value append or subtract is not allowed for config key: {name}");
-            Err(Refusal::new(ErrorCode::InvalidRequest, message))
+            let message = format!("Can't append to or subtract from {name}: its type is not LIST.");
+            Err(Refusal::new(ErrorCode::InvalidConfig, message))
         }
         None => {
             let message = format!("Unknown topic config name: {name}");

@@ -101,10 +101,8 @@ impl Connection {
             let begun = if stop { Ok(()) } else { self.begin_requests() };
             self.collect_ready();
             // What was answered before a refused request is still sent.
-            if !self.output.is_empty()
-                && let Err(error) = self.output.send(&self.stream).await
-            {
-                return error.into();
+            if let Err(closed) = self.send().await {
+                return closed;
             }
             if let Err(closed) = begun {
                 if self.pending.is_empty() {
@@ -123,6 +121,18 @@ impl Connection {
             if let Err(closed) = self.wait(&mut stopping, stop).await {
                 return closed;
             }
+        }
+    }
+
+    /// Sends what is ready. A client that does not read for as long as it may be idle is gone.
+    async fn send(&mut self) -> Result<(), Closed> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let idle = self.client.context.broker.config.connections_max_idle;
+        tokio::select! {
+            sent = self.output.send(&self.stream) => Ok(sent?),
+            () = clock::sleep_until(clock::now() + idle) => Err(Closed::Idle),
         }
     }
 
