@@ -44,7 +44,8 @@ impl Log {
         let disk = files.disk();
         disk.create_dir(directory)?;
         let mut segments = list(disk, directory, &files)?;
-        if segments.is_empty() {
+        let is_new = segments.is_empty();
+        if is_new {
             let first = Segment::empty(directory, how.log_start, files.clone());
             first.file_for_append()?;
             segments.push(Arc::new(first));
@@ -79,8 +80,8 @@ impl Log {
             created: now,
             jitter_ms,
             unsynced: Vec::new(),
-            directory_unsynced: true,
-            durable: LogPosition { offset: Offset(-1), ..end },
+            directory_unsynced: is_new,
+            durable: end,
             unflushed_records: 0,
             condition: Condition::Open,
         };
@@ -93,21 +94,21 @@ impl Log {
             tail: Mutex::new(tail),
             flushing: Mutex::new(()),
         };
-        if how.recovery_point.is_some() {
-            log.make_recovered_durable()?;
+        if let Some(point) = how.recovery_point.filter(|point| *point < end.offset) {
+            log.make_durable_from(point)?;
         }
         Ok(log)
     }
 
-    /// What was recovered is durable before it is served: it may have stood in memory only.
-    fn make_recovered_durable(&self) -> Result<(), LogError> {
-        for segment in self.view.load().segments.iter() {
+    /// What was recovered beyond the recovery point is made durable before it is served: it may
+    /// have stood in memory only.
+    fn make_durable_from(&self, point: Offset) -> Result<(), LogError> {
+        let view = self.view.load();
+        let first = view.segments.partition_point(|segment| segment.base() <= point);
+        for segment in &view.segments[first.saturating_sub(1)..] {
             segment.file()?.sync()?;
         }
         self.sync_directory()?;
-        let mut tail = self.lock();
-        tail.durable = self.view.load().end;
-        tail.directory_unsynced = false;
         Ok(())
     }
 }
