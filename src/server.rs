@@ -13,6 +13,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+/// Threads that may wait for a disk; more would only hold memory.
+pub const BLOCKING_THREADS: usize = 32;
+
 /// A broker that serves clients.
 #[derive(Debug)]
 pub struct Server {

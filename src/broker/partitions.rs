@@ -127,6 +127,9 @@ impl Partitions {
                 if state.replicas.contains(&self.node) {
                     let name = TopicPartition::new(topic.name.clone(), index);
                     let dir = places.get(&name).cloned();
+                    if dir.is_none() {
+                        tracing::warn!(partition = %name, "no directory, made anew");
+                    }
                     jobs.push((topic.clone(), name, dir));
                 }
             }
@@ -211,6 +214,7 @@ impl Partitions {
         let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
         let log = log.map_err(failed)?;
         let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
+        dir.count_partition();
         let setup =
             Setup { epoch: epoch.unwrap_or_default(), config, runtime: self.runtime.clone(), name };
         Ok(Partition::lead(setup, log, dir))
@@ -219,13 +223,6 @@ impl Partitions {
     /// The directory with the fewest partitions. While one is offline none is chosen: a partition
     /// that lies there would be made again, empty (KAFKA-16234).
     fn emptiest(&self) -> Result<Arc<LogDir>, DiskError> {
-        let mut counts: Vec<usize> = vec![0; self.dirs.len()];
-        for row in self.open.load().values() {
-            for partition in row.iter().flatten() {
-                let at = self.dirs.iter().position(|dir| Arc::ptr_eq(dir, &partition.dir));
-                at.into_iter().for_each(|at| counts[at] += 1);
-            }
-        }
         if let Some(dir) = self.dirs.iter().find(|dir| dir.is_offline()) {
             return Err(DiskError {
                 operation: "place a partition while offline",
@@ -233,8 +230,8 @@ impl Partitions {
                 source: std::io::ErrorKind::NotConnected.into(),
             });
         }
-        let least = counts.iter().zip(&self.dirs).min_by_key(|(count, _)| **count);
-        Ok(least.map_or_else(|| self.dirs[0].clone(), |(_, dir)| dir.clone()))
+        let least = self.dirs.iter().min_by_key(|dir| dir.partition_count());
+        Ok(least.unwrap_or(&self.dirs[0]).clone())
     }
 
     /// Opens the partitions of a topic that are not open yet.
@@ -277,6 +274,7 @@ impl Partitions {
                 Ok(()) => renamed.push(to),
                 Err(error) => tracing::error!(%error, "partition not removed"),
             }
+            partition.dir.discount_partition();
             partition.waiters.wake_all();
         }
         renamed

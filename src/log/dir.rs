@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const META: &str = "meta.properties";
 const CLEAN: &str = ".kafka_cleanshutdown";
@@ -61,6 +61,7 @@ pub(crate) struct LogDir {
     lock: File,
     offline: AtomicBool,
     nearly_full: AtomicBool,
+    partitions: AtomicUsize,
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
@@ -91,6 +92,7 @@ impl LogDir {
             lock,
             offline: AtomicBool::new(false),
             nearly_full: AtomicBool::new(false),
+            partitions: AtomicUsize::new(0),
             was_clean,
             recovery_points,
             log_starts,
@@ -158,6 +160,21 @@ impl LogDir {
         !self.offline.swap(true, Ordering::AcqRel)
     }
 
+    /// How many partitions are open here, for the choice of a directory.
+    pub(crate) fn partition_count(&self) -> usize {
+        self.partitions.load(Ordering::Relaxed)
+    }
+
+    /// A partition was opened here.
+    pub(crate) fn count_partition(&self) {
+        self.partitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A partition is no longer here.
+    pub(crate) fn discount_partition(&self) {
+        self.partitions.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Whether the reserve is reached, so that producers are refused while reads go on.
     pub(crate) fn is_nearly_full(&self) -> bool {
         self.nearly_full.load(Ordering::Relaxed)
@@ -209,7 +226,10 @@ impl LogDir {
         self.disk.create_dir(&path)?;
         let id = crate::types::topic_id_text(topic_id);
         let content = format!("version: 0\ntopic_id: {id}");
-        disk::replace_hint(&*self.disk, &path.join(PARTITION), content.as_bytes())?;
+        // Nobody reads a directory that is being made, so it is written in place.
+        let file = self.disk.open(&path.join(PARTITION), disk::Open::Create)?;
+        file.truncate(0)?;
+        file.write_at(&[content.as_bytes()], 0)?;
         Ok(path)
     }
 
