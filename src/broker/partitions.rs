@@ -99,12 +99,10 @@ impl Partitions {
         }
     }
 
-    /// All open partitions, by name.
+    /// All open partitions, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
         let open = self.open.load();
-        let mut all: Vec<_> = open.values().flat_map(|row| row.iter().flatten()).cloned().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+        open.values().flat_map(|row| row.iter().flatten()).cloned().collect()
     }
 
     /// How many are open.
