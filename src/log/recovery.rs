@@ -151,7 +151,10 @@ fn check(
         let limit = segments.get(at + 1).map(|next| next.base());
         let checked = check_segment(&segment, limit, interval)?;
         let Some(bad) = checked else {
-            segment.write_indexes(disk, at + 1 < segments.len())?;
+            // The last one grows on: its indexes stay in memory.
+            if at + 1 < segments.len() {
+                segment.write_indexes(disk, true)?;
+            }
             continue;
         };
         if bad.next_offset < point {
@@ -172,7 +175,6 @@ fn check(
         file.truncate(bad.position)?;
         file.sync()?;
         segment.set_size(bad.position);
-        segment.write_indexes(disk, false)?;
         for later in segments.drain(at + 1..) {
             tracing::warn!(segment = %later.path().display(), "segment behind a torn end removed");
             for path in later.mark_deleted(disk)? {
