@@ -268,7 +268,9 @@ impl Log {
         let mut tail = self.lock();
         tail.active.write_indexes(self.files.disk(), false)?;
         self.write_producers(&tail, end.offset)?;
-        self.write_epochs(&tail);
+        if tail.epochs.latest().is_some() {
+            self.write_epochs(&tail);
+        }
         tail.condition = Condition::GivenUp;
         Ok(end.offset)
     }

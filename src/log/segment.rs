@@ -173,7 +173,8 @@ impl Segment {
     /// Writes both indexes into their files; a sealed segment then maps them when next needed.
     pub(crate) fn write_indexes(&self, disk: &dyn Disk, seal: bool) -> Result<(), DiskError> {
         let mut marks = self.write_marks();
-        if let Some(indexes) = &mut marks.indexes {
+        // An empty segment has nothing to find; ten thousand of them are closed without a file.
+        if let Some(indexes) = marks.indexes.as_mut().filter(|_| self.size() > 0) {
             if matches!(indexes.times, Entries::Growing(_)) {
                 self.note_time(indexes);
             }
@@ -189,6 +190,10 @@ impl Segment {
 
     /// Reads the index files of the segment that will be appended to, or makes them again.
     pub(crate) fn load_growing(&self, disk: &dyn Disk, interval: u64) -> Result<(), LogError> {
+        if self.size() == 0 {
+            self.clear_marks();
+            return Ok(());
+        }
         let offsets = Entries::<8>::load(disk, &self.beside("index"))?;
         let times = Entries::<12>::load(disk, &self.beside("timeindex"))?;
         if self.adopt(offsets, times)? { Ok(()) } else { self.rebuild(disk, interval) }
