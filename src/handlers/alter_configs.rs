@@ -2,7 +2,7 @@
 //! Order of refusal, per resource: named twice, its name, existence, settings.
 
 use super::Client;
-use super::configs::{Resource, alter, resource};
+use super::configs::{Resource, alter, is_named_twice, resource};
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
 use kafka_protocol::messages::alter_configs_request::AlterConfigsResource;
@@ -14,11 +14,8 @@ use std::collections::BTreeMap;
 pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterConfigsResponse {
     let mut response = AlterConfigsResponse::default();
     for asked in &body.resources {
-        let same = |other: &&AlterConfigsResource| {
-            (other.resource_type, &other.resource_name)
-                == (asked.resource_type, &asked.resource_name)
-        };
-        let result = if body.resources.iter().filter(same).count() > 1 {
+        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
+        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             replace(client, asked, body.validate_only).await

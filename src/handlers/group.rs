@@ -26,9 +26,12 @@ pub(super) fn topic(name: &str) -> TopicName {
     TopicName(wire(name))
 }
 
+/// Topics with the numbers of their partitions and what is said of each.
+pub(super) type ByTopic<T> = Vec<(Arc<str>, Vec<(i32, T)>)>;
+
 /// Rows put together by topic, in the order in which each topic comes first.
-pub(super) fn by_topic<T>(rows: Vec<(TopicPartition, T)>) -> Vec<(Arc<str>, Vec<(i32, T)>)> {
-    let mut topics: Vec<(Arc<str>, Vec<(i32, T)>)> = Vec::new();
+pub(super) fn by_topic<T>(rows: Vec<(TopicPartition, T)>) -> ByTopic<T> {
+    let mut topics: ByTopic<T> = Vec::new();
     for (partition, row) in rows {
         let row = (partition.partition, row);
         match topics.iter_mut().find(|(name, _)| *name == partition.topic) {

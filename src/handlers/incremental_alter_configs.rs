@@ -3,7 +3,7 @@
 //! Order of refusal, per resource: named twice, its name, existence, operations, settings.
 
 use super::Client;
-use super::configs::{Resource, alter, resource};
+use super::configs::{Resource, alter, is_named_twice, resource};
 use crate::broker::settings::dynamic;
 use crate::config::Overrides;
 use crate::logging;
@@ -39,11 +39,8 @@ pub(super) async fn handle(
 ) -> IncrementalAlterConfigsResponse {
     let mut response = IncrementalAlterConfigsResponse::default();
     for asked in &body.resources {
-        let same = |other: &&AlterConfigsResource| {
-            (other.resource_type, &other.resource_name)
-                == (asked.resource_type, &asked.resource_name)
-        };
-        let result = if body.resources.iter().filter(same).count() > 1 {
+        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
+        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             change(client, asked, body.validate_only).await
