@@ -22,6 +22,7 @@ const NONE: i16 = 0;
 const UNKNOWN_TOPIC: i16 = 3;
 const ILLEGAL_GENERATION: i16 = 22;
 const UNKNOWN_MEMBER: i16 = 25;
+const REBALANCE: i16 = 27;
 const MEMBER_ID_REQUIRED: i16 = 79;
 
 fn group_id(id: &str) -> GroupId {
@@ -76,26 +77,42 @@ struct Member {
     generation: i32,
 }
 
-/// Joins members that are new, all in one rebalance if the group was empty.
+/// Waits until the member's heartbeat tells of a rebalance.
+fn wait_for_rebalance(group: &str, member: &mut Member) {
+    let request = HeartbeatRequest::default()
+        .with_group_id(group_id(group))
+        .with_member_id(member.id.clone())
+        .with_generation_id(member.generation);
+    wait_for("the rebalance", || {
+        let answer: HeartbeatResponse = member.client.ask(ApiKey::Heartbeat, 3, &request);
+        assert!([NONE, REBALANCE].contains(&answer.error_code), "{}", answer.error_code);
+        (answer.error_code == REBALANCE).then_some(())
+    });
+}
+
+/// Takes members in one by one; the others join again when they hear of it.
 fn join_stable(broker: &Broker, group: &str, count: usize, timeouts: (i32, i32)) -> Vec<Member> {
-    let mut members = Vec::new();
+    let mut members: Vec<Member> = Vec::new();
     for _ in 0..count {
         let mut client = broker.client();
         let request = join_request(group, &text(""), timeouts.0, timeouts.1);
         let answer: JoinGroupResponse = client.ask(ApiKey::JoinGroup, 5, &request);
         assert_eq!(answer.error_code, MEMBER_ID_REQUIRED);
+        let request = join_request(group, &answer.member_id, timeouts.0, timeouts.1);
+        client.send(ApiKey::JoinGroup, 5, &request);
+        for member in &mut members {
+            wait_for_rebalance(group, member);
+            let request = join_request(group, &member.id, timeouts.0, timeouts.1);
+            member.client.send(ApiKey::JoinGroup, 5, &request);
+        }
         members.push(Member { client, id: answer.member_id, generation: 0 });
+        assign(group, &mut members);
     }
-    rejoin(group, &mut members, timeouts);
     members
 }
 
-/// Every member joins, then the leader assigns.
-fn rejoin(group: &str, members: &mut [Member], timeouts: (i32, i32)) {
-    for member in members.iter_mut() {
-        let request = join_request(group, &member.id, timeouts.0, timeouts.1);
-        member.client.send(ApiKey::JoinGroup, 5, &request);
-    }
+/// Every member has asked to join: takes the answers, and the leader assigns.
+fn assign(group: &str, members: &mut [Member]) {
     let mut joined: Vec<JoinGroupResponse> = Vec::new();
     for member in members.iter_mut() {
         let answer: JoinGroupResponse = member.client.receive(ApiKey::JoinGroup, 5);
@@ -120,7 +137,7 @@ fn a_leave_or_a_crash_in_a_rebalance_completes_it() {
     ready(&broker);
     for crash in [false, true] {
         let group = if crash { "crash" } else { "leave" };
-        let timeouts = (1_000, 60_000);
+        let timeouts = (3_000, 60_000);
         let mut members = join_stable(&broker, group, 2, timeouts);
         let mut newcomer = broker.client();
         let request = join_request(group, &text(""), timeouts.0, timeouts.1);
@@ -130,6 +147,7 @@ fn a_leave_or_a_crash_in_a_rebalance_completes_it() {
         let mut gone = members.pop().expect("two");
         let mut staying = members.pop().expect("one");
         let began = Instant::now();
+        wait_for_rebalance(group, &mut staying);
         let request = join_request(group, &staying.id, timeouts.0, timeouts.1);
         staying.client.send(ApiKey::JoinGroup, 5, &request);
         if !crash {
@@ -179,7 +197,7 @@ fn old_joins_wait_as_long_as_the_session() {
         .with_member_id(joined.member_id.clone());
     wait_for("the rebalance", || {
         let answer: HeartbeatResponse = first.ask(ApiKey::Heartbeat, 0, &beat);
-        (answer.error_code == 27).then_some(())
+        (answer.error_code == REBALANCE).then_some(())
     });
     let again: JoinGroupResponse =
         first.ask(ApiKey::JoinGroup, 0, &join_request("old", &joined.member_id, 10_000, -1));
