@@ -216,3 +216,59 @@ fn names_that_would_leave_the_directory_are_refused() {
         assert!(code == 17 || code == 3, "{topic}: {code}");
     }
 }
+
+/// An error message that repeats a name of 32,767 bytes is longer than the wire can say: the broker
+/// must not fall over it.
+#[test]
+fn names_as_long_as_the_wire_allows_are_answered() {
+    use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
+    use kafka_protocol::messages::incremental_alter_configs_request::{
+        AlterConfigsResource, AlterableConfig,
+    };
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    client.create("t", 1, &[]);
+    let long = "x".repeat(32_767);
+    for kind in [2, 4, 8, 16, 99] {
+        let resource = DescribeConfigsResource::default()
+            .with_resource_type(kind)
+            .with_resource_name(text(&long))
+            .with_configuration_keys(None);
+        let request = DescribeConfigsRequest::default().with_resources(vec![resource]);
+        let answer: DescribeConfigsResponse = client.ask(ApiKey::DescribeConfigs, 1, &request);
+        assert_ne!(answer.results[0].error_code, 0);
+    }
+    for (name, value) in [(&long[..], "1"), ("retention.ms", &long[..])] {
+        let config = AlterableConfig::default().with_name(text(name)).with_value(Some(text(value)));
+        let resource = AlterConfigsResource::default()
+            .with_resource_type(2)
+            .with_resource_name(text("t"))
+            .with_configs(vec![config]);
+        let request = IncrementalAlterConfigsRequest::default().with_resources(vec![resource]);
+        let answer: IncrementalAlterConfigsResponse =
+            client.ask(ApiKey::IncrementalAlterConfigs, 0, &request);
+        assert_eq!(answer.responses[0].error_code, 40);
+    }
+    assert_eq!(client.create(&long, 1, &[]), 17);
+}
+
+/// What follows a malformed request on its connection was still served.
+#[test]
+fn nothing_is_served_behind_a_malformed_request() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    client.create("behind", 1, &[]);
+    let good = client.frame(
+        ApiKey::Produce,
+        9,
+        &produce_request("behind", 0, -1, batch(now_ms(), &[b"first"])),
+    );
+    let malformed = frame(0, 9, b"\xff\xff\xff\xff\x0f");
+    client.write(&[&good[..], &malformed, &good].concat());
+    let answer: ProduceResponse = client.receive(ApiKey::Produce, 9);
+    assert_eq!(answer.responses[0].partition_responses[0].base_offset, 0);
+    assert!(client.is_closed());
+    assert_eq!(broker.client().offset("behind", 0, -1).2, 1);
+}

@@ -1,14 +1,13 @@
 //! AlterConfigs, v0–2. Puts settings in place of all that were set on a resource. v2: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, settings.
 
-use super::Client;
 use super::configs::{Resource, alter, is_named_twice, resource};
+use super::{Client, respond};
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
 use kafka_protocol::messages::alter_configs_request::AlterConfigsResource;
 use kafka_protocol::messages::alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::{AlterConfigsRequest, AlterConfigsResponse};
-use kafka_protocol::protocol::StrBytes;
 use std::collections::BTreeMap;
 
 pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterConfigsResponse {
@@ -27,7 +26,7 @@ pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterC
             Ok(()) => row,
             Err(refusal) => row
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         });
     }
     response

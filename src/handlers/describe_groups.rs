@@ -3,7 +3,7 @@
 //! GROUP_ID_NOT_FOUND with a message; before it is a group in state "Dead" (KIP-1043).
 
 use super::group::{group, wire};
-use super::{Client, Request};
+use super::{Client, Request, respond};
 use crate::broker::coordinator::Event;
 use crate::machine::group::{DescribeGroup, DescribedGroup, Response};
 use crate::protocol::ErrorCode;
@@ -41,7 +41,7 @@ pub(super) async fn handle(
             Err(ErrorCode::GroupIdNotFound) => row
                 .with_group_state(wire("Dead"))
                 .with_error_code(ErrorCode::GroupIdNotFound.code())
-                .with_error_message(Some(wire(&format!("Group {id} not found.")))),
+                .with_error_message(respond::message(format!("Group {id} not found."))),
             Err(code) => row.with_error_code(code.code()),
         });
     }

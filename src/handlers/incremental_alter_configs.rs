@@ -2,8 +2,8 @@
 //! and loggers' levels (KIP-412). v1: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, operations, settings.
 
-use super::Client;
 use super::configs::{Resource, alter, is_named_twice, resource};
+use super::{Client, respond};
 use crate::broker::settings::dynamic;
 use crate::config::Overrides;
 use crate::logging;
@@ -12,7 +12,6 @@ use crate::protocol::ErrorCode;
 use kafka_protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
-use kafka_protocol::protocol::StrBytes;
 
 const SET: i8 = 0;
 const DELETE: i8 = 1;
@@ -52,7 +51,7 @@ pub(super) async fn handle(
             Ok(()) => row,
             Err(refusal) => row
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         });
     }
     response

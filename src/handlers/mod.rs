@@ -80,8 +80,9 @@ pub(crate) struct Client {
 pub(crate) enum Reply {
     /// The answer is there.
     Now(Response),
-    /// The answer comes; the future keeps nothing of the frame.
-    Later(Pin<Box<dyn Future<Output = Response> + Send>>),
+    /// The answer comes, or why the connection is to be closed; the future keeps nothing of the
+    /// frame.
+    Later(Pin<Box<dyn Future<Output = Result<Response, String>> + Send>>),
     /// No answer is expected (acks=0).
     Nothing,
     /// The connection is to be closed, for this reason.
@@ -146,7 +147,7 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
     if !api.versions.contains(&version) {
         if key == ApiKey::ApiVersions as i16 {
             // Answered in version 0 on an open connection, so that clients step down (KIP-511).
-            return Ok(Reply::Now(api_versions::unsupported(correlation_id)));
+            return api_versions::unsupported(correlation_id).map(Reply::Now);
         }
         return Err(format!("API {key} version {version} is not offered"));
     }
