@@ -2,7 +2,7 @@
 
 use super::Client;
 use crate::broker::settings::{ALL_BROKERS, dynamic};
-use crate::config::{Level, Overrides};
+use crate::config::{Level, Overrides, why_fixed};
 use crate::machine::controller::{Change, Picture, Refusal};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
@@ -123,6 +123,9 @@ fn check(
         Resource::Broker => Level::Broker,
         Resource::Loggers => return Ok(()),
     };
+    if let Some(fixed) = then.keys().find_map(|name| why_fixed(name)) {
+        return Err(Refusal::new(ErrorCode::InvalidRequest, fixed));
+    }
     let now = dynamic(picture, &node);
     let checked = broker.settings.loaded().check_dynamic(now, level, then);
     checked.map_err(|fault| Refusal::new(ErrorCode::InvalidConfig, fault))

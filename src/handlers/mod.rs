@@ -33,6 +33,7 @@ mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
+mod operations;
 mod produce;
 mod respond;
 mod sync_group;
