@@ -27,3 +27,11 @@ def call(peer, key, version, body):
     head = struct.pack(">hhi", key, version, 1) + string("ottla-compat")
     peer.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
     return read(peer, struct.unpack(">i", read(peer, 4))[0])[4:]
+
+
+def offered(bootstrap):
+    """The keys that the broker names in its ApiVersions answer (v0)."""
+    with connect(bootstrap) as peer:
+        body = call(peer, 18, 0, b"")
+    count = struct.unpack_from(">i", body, 2)[0]
+    return [struct.unpack_from(">h", body, 6 + 6 * i)[0] for i in range(count)]
