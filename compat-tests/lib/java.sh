@@ -14,9 +14,10 @@ java_main() {
         touch "$jars/complete"
     fi
     javac -nowarn -Xlint:-options -d "$work/classes" -cp "$jars/*" \
-        "$root/compat-tests/lib/java/Suite.java" "$suite_dir/$1.java"
+        "$root/compat-tests/lib/java/Suite.java" "$suite_dir/$1.java" || return 1
     # Heap and compiler are kept small: the suites run beside a broker on few cores.
     timeout 240 java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+        -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
         -Dlog4j2.configurationFile="$root/compat-tests/lib/java/log4j2.xml" \
         -cp "$work/classes:$jars/*" "$1"
 }
