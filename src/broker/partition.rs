@@ -418,6 +418,7 @@ pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
         retention_ms: config.retention_ms,
         retention_bytes: config.retention_bytes,
         deletes: config.deletes,
+        compacts: config.compacts,
         file_delete_delay_ms: config.file_delete_delay_ms,
         flush_messages: config.flush_messages,
     }

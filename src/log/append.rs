@@ -170,14 +170,30 @@ impl Log {
         Ok(true)
     }
 
-    /// Seals the active segment and begins the next one.
+    /// Seals the active segment and begins the next one. The next one's file comes last of all
+    /// that can fail: left behind, it would cut a segment that grew past its name.
     pub(super) fn roll(&self, tail: &mut Tail, now: Timestamp) -> Result<(), DiskError> {
         let disk = self.files.disk();
         let base = self.view.load().end.offset;
+        // Names become durable in order: a later segment alone would look like deleted records.
+        if tail.directory_unsynced {
+            self.sync_directory()?;
+            tail.directory_unsynced = false;
+        }
         self.write_producers(tail, base)?;
+        tail.active.write_indexes(disk)?;
         let next = Arc::new(Segment::empty(&self.directory, base, self.files.clone()));
-        let file = next.file_for_append()?;
-        tail.active.write_indexes(disk, true)?;
+        let file = match next.file_for_append() {
+            Ok(file) => file,
+            Err(error) => {
+                // It may have been made all the same.
+                if disk.remove_file(next.path()).is_err() {
+                    tail.condition = Condition::Failed;
+                }
+                return Err(error);
+            }
+        };
+        tail.active.seal();
         tail.unsynced.push(std::mem::replace(&mut tail.file, file));
         tail.directory_unsynced = true;
         tail.active = next.clone();
@@ -192,14 +208,12 @@ impl Log {
         Ok(())
     }
 
-    /// Writes both files of the producers' state as of `offset`.
+    /// Writes both files of the producers' state as of `offset`, also when there is none: the
+    /// next start then need not look for producers before it.
     pub(super) fn write_producers(&self, tail: &Tail, offset: Offset) -> Result<(), DiskError> {
-        if tail.producers.len() == 0 {
-            return Ok(());
-        }
         let path = |extension| self.directory.join(super::segment::file_name(offset, extension));
         let disk = self.files.disk();
-        let sequences = snapshot::encode_sequences(&tail.producers);
+        let sequences = snapshot::encode_sequences(&tail.producers, &tail.epochs);
         disk::replace_hint(disk, &path("sequences"), &sequences)?;
         disk::replace_hint(disk, &path("snapshot"), &snapshot::encode_snapshot(&tail.producers))
     }
@@ -215,12 +229,12 @@ impl Log {
             }
             tail.unflushed_records = 0;
             let end = self.view.load().end;
-            if tail.durable == end {
+            if tail.durable == end && !tail.directory_unsynced && tail.unsynced.is_empty() {
                 return Ok(end);
             }
             let mut files = std::mem::take(&mut tail.unsynced);
             files.push(tail.file.clone());
-            (end, files, std::mem::take(&mut tail.directory_unsynced))
+            (end, files, tail.directory_unsynced)
         };
         let synced = files
             .iter()
@@ -232,7 +246,11 @@ impl Log {
             tail.condition = Condition::Failed;
             return Err(error.into());
         }
-        if tail.durable.offset < end.offset {
+        // A segment that was begun meanwhile has a name that is not durable yet.
+        if directory && tail.active.base() == end.segment {
+            tail.directory_unsynced = false;
+        }
+        if tail.durable.offset <= end.offset {
             tail.durable = end;
         }
         Ok(end)
@@ -257,21 +275,36 @@ impl Log {
         } else if offset == tail.durable.offset {
             tail.durable
         } else {
-            view.place_of(offset)
+            match view.place_of(offset) {
+                Ok(place) => place,
+                Err(error) => {
+                    tracing::warn!(directory = %self.directory.display(), %error, "not located");
+                    return;
+                }
+            }
         };
         self.publish(&tail, |view| view.high_watermark = place);
     }
 
     /// Flushes all, writes indexes and producers, so that the next start needs no recovery.
     pub(crate) fn close(&self) -> Result<Offset, AppendError> {
-        let end = self.flush()?;
-        let mut tail = self.lock();
-        tail.active.write_indexes(self.files.disk(), false)?;
-        self.write_producers(&tail, end.offset)?;
-        if tail.epochs.latest().is_some() {
-            self.write_epochs(&tail);
+        loop {
+            let end = self.flush()?;
+            let mut tail = self.lock();
+            if tail.condition != Condition::Open {
+                return Err(AppendError::Failed);
+            }
+            // What was appended since the flush began is not durable yet.
+            if self.view.load().end != end {
+                continue;
+            }
+            tail.active.write_indexes(self.files.disk())?;
+            self.write_producers(&tail, end.offset)?;
+            if tail.epochs.latest().is_some() {
+                self.write_epochs(&tail);
+            }
+            tail.condition = Condition::GivenUp;
+            return Ok(end.offset);
         }
-        tail.condition = Condition::GivenUp;
-        Ok(end.offset)
     }
 }

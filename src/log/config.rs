@@ -20,6 +20,8 @@ pub(crate) struct LogConfig {
     pub(crate) retention_bytes: i64,
     /// Whether `cleanup.policy` has `delete`.
     pub(crate) deletes: bool,
+    /// Whether `cleanup.policy` has `compact`: offsets may then be missing between batches.
+    pub(crate) compacts: bool,
     /// `file.delete.delay.ms`
     pub(crate) file_delete_delay_ms: u64,
     /// `flush.messages`
@@ -37,6 +39,7 @@ impl Default for LogConfig {
             retention_ms: 604_800_000,
             retention_bytes: -1,
             deletes: true,
+            compacts: false,
             file_delete_delay_ms: 60_000,
             flush_messages: i64::MAX.cast_unsigned(),
         }

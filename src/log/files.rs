@@ -19,6 +19,8 @@ struct Opened {
     files: HashMap<PathBuf, (Arc<dyn DiskFile>, u64)>,
     /// Counts uses; a file's last use is its age.
     uses: u64,
+    /// Counts files that were closed by name.
+    forgotten: u64,
 }
 
 impl Files {
@@ -34,11 +36,19 @@ impl Files {
 
     /// Opens `path` for reading, or hands out the file that is open already.
     pub(crate) fn open(&self, path: &Path) -> Result<Arc<dyn DiskFile>, DiskError> {
-        if let Some(file) = self.lock().touch(path) {
-            return Ok(file);
-        }
+        let forgotten = {
+            let mut opened = self.lock();
+            if let Some(file) = opened.touch(path) {
+                return Ok(file);
+            }
+            opened.forgotten
+        };
         let file = self.disk.open(path, Open::Read)?;
         let mut opened = self.lock();
+        // The name may have become another file's since: of a topic made again, for instance.
+        if opened.forgotten != forgotten {
+            return Ok(file);
+        }
         if opened.files.len() >= self.most {
             opened.drop_oldest();
         }
@@ -48,9 +58,11 @@ impl Files {
         Ok(file)
     }
 
-    /// Closes `path` here, before it is renamed or removed.
+    /// Closes `path` here, after it was renamed or removed.
     pub(crate) fn forget(&self, path: &Path) {
-        self.lock().files.remove(path);
+        let mut opened = self.lock();
+        opened.files.remove(path);
+        opened.forgotten += 1;
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Opened> {

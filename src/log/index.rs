@@ -1,10 +1,14 @@
-//! Sparse index entries of a fixed width: in memory while a segment grows, mapped once sealed.
+//! A segment's sparse indexes: in memory while it grows, mapped once it is sealed.
 //!
 //! The bytes are Kafka's: `.index` holds (relative offset u32, position u32), `.timeindex` holds
 //! (timestamp i64, relative offset u32), all big-endian and ascending. An index is a hint: what
 //! does not look sane is made again from the log.
 
-use crate::disk::{self, Disk, DiskError, Open};
+use super::LogError;
+use super::scan::HeadScanner;
+use crate::disk::{self, Disk, DiskError, DiskFile, Open};
+use crate::records::BatchHeader;
+use crate::types::{Offset, Timestamp};
 use std::path::Path;
 
 /// Entries of `N` bytes.
@@ -130,22 +134,133 @@ impl TimeEntry {
     }
 }
 
-/// Where to begin looking for the batch with `relative`: an entry at or before it, or byte 0.
-pub(crate) fn position_before(entries: &[[u8; 8]], relative: u32) -> u64 {
-    let after = entries.partition_point(|entry| OffsetEntry::decode(*entry).relative <= relative);
-    match after.checked_sub(1).and_then(|at| entries.get(at)) {
-        Some(entry) => u64::from(OffsetEntry::decode(*entry).position),
-        None => 0,
+/// Both indexes of a segment, and its latest time.
+#[derive(Debug)]
+pub(crate) struct Indexes {
+    base: Offset,
+    offsets: Entries<8>,
+    times: Entries<12>,
+    /// The latest timestamp and the last offset of the batch that has it.
+    latest: (Timestamp, Offset),
+    /// Bytes since the last entry of the offset index.
+    unindexed: u64,
+}
+
+impl Indexes {
+    /// Of an empty segment.
+    pub(crate) fn new(base: Offset) -> Self {
+        let (offsets, times) = (Entries::new(), Entries::new());
+        Self { base, offsets, times, latest: (Timestamp::NONE, base), unindexed: 0 }
+    }
+
+    /// Takes over what index files hold, when it is sane and its last time is that of a batch.
+    /// The latest time is looked for from that batch on, for the file may have lost its end.
+    pub(crate) fn adopt(
+        (base, size): (Offset, u64),
+        file: &dyn DiskFile,
+        offsets: Entries<8>,
+        times: Entries<12>,
+    ) -> Result<Option<Self>, LogError> {
+        if !offsets_are_sane(offsets.all(), size) || !times_are_sane(times.all()) {
+            return Ok(None);
+        }
+        let last = offsets.all().last().map_or(0, |entry| OffsetEntry::decode(*entry).position);
+        let unindexed = size - u64::from(last);
+        let noted = times.all().last().map(|entry| TimeEntry::decode(*entry));
+        let mut indexes = Self { base, offsets, times, latest: (Timestamp::NONE, base), unindexed };
+        let entry = noted.and_then(|noted| indexes.offset_before(noted.relative));
+        let from = entry.map_or(0, |entry| entry.position);
+        let mut sound = noted.is_none();
+        let mut scanner = HeadScanner::new(file, base, from.into(), size);
+        loop {
+            let header = match scanner.next() {
+                Ok(Some((_, header))) => header,
+                Ok(None) => return Ok(sound.then_some(indexes)),
+                // Pointed at by the index, not found by walking: the index may be wrong.
+                Err(LogError::Corrupt { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            sound |= noted.is_some_and(|noted| {
+                header.last_offset() == base + i64::from(noted.relative)
+                    && header.max_timestamp.0 == noted.timestamp
+            });
+            if header.max_timestamp > indexes.latest.0 {
+                indexes.latest = (header.max_timestamp, header.last_offset());
+            }
+        }
+    }
+
+    /// Notes a batch at `position`; an entry is made every `interval` bytes.
+    pub(crate) fn note(&mut self, position: u64, header: &BatchHeader, interval: u64) {
+        let last = header.last_offset();
+        let size = header.size as u64;
+        if header.max_timestamp > self.latest.0 {
+            self.latest = (header.max_timestamp, last);
+        }
+        if self.unindexed <= interval {
+            self.unindexed += size;
+            return;
+        }
+        if let (Ok(relative), Ok(position)) = (self.relative(last), u32::try_from(position)) {
+            self.offsets.push(OffsetEntry { relative, position }.encode());
+        }
+        self.note_time();
+        self.unindexed = size;
+    }
+
+    /// Adds the latest timestamp to the time index, unless it stands there already.
+    fn note_time(&mut self) {
+        let (timestamp, offset) = self.latest;
+        let noted = self.times.all().last().map(|entry| TimeEntry::decode(*entry).timestamp);
+        if timestamp == Timestamp::NONE || noted.is_some_and(|noted| noted >= timestamp.0) {
+            return;
+        }
+        if let Ok(relative) = self.relative(offset) {
+            let entry = TimeEntry { timestamp: timestamp.0, relative };
+            self.times.push(entry.encode());
+        }
+    }
+
+    fn relative(&self, offset: Offset) -> Result<u32, std::num::TryFromIntError> {
+        u32::try_from(offset - self.base)
+    }
+
+    /// Writes both into the files beside the segment's.
+    pub(crate) fn write(&mut self, disk: &dyn Disk, segment: &Path) -> Result<(), DiskError> {
+        if matches!(self.times, Entries::Growing(_)) {
+            self.note_time();
+        }
+        self.offsets.write(disk, &segment.with_extension("index"))?;
+        self.times.write(disk, &segment.with_extension("timeindex"))
+    }
+
+    /// Bytes of the fuller of the two.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.offsets.all().len() * 8).max(self.times.all().len() * 12)
+    }
+
+    /// The latest timestamp and the last offset of the batch that has it.
+    pub(crate) fn latest(&self) -> (Timestamp, Offset) {
+        self.latest
+    }
+
+    /// Where to begin looking for the batch with `relative`; byte 0 when there is no entry.
+    pub(crate) fn offset_before(&self, relative: u32) -> Option<OffsetEntry> {
+        offset_before(self.offsets.all(), relative)
+    }
+
+    /// No record up to the entry's is as late as `timestamp`.
+    pub(crate) fn time_before(&self, timestamp: i64) -> Option<TimeEntry> {
+        let entries = self.times.all();
+        let after =
+            entries.partition_point(|entry| TimeEntry::decode(*entry).timestamp < timestamp);
+        after.checked_sub(1).and_then(|at| entries.get(at)).map(|entry| TimeEntry::decode(*entry))
     }
 }
 
-/// The relative offset from which on records may be as late as `timestamp`.
-pub(crate) fn relative_before_time(entries: &[[u8; 12]], timestamp: i64) -> u32 {
-    let after = entries.partition_point(|entry| TimeEntry::decode(*entry).timestamp < timestamp);
-    match after.checked_sub(1).and_then(|at| entries.get(at)) {
-        Some(entry) => TimeEntry::decode(*entry).relative,
-        None => 0,
-    }
+fn offset_before(entries: &[[u8; 8]], relative: u32) -> Option<OffsetEntry> {
+    let after = entries.partition_point(|entry| OffsetEntry::decode(*entry).relative <= relative);
+    after.checked_sub(1).and_then(|at| entries.get(at)).map(|entry| OffsetEntry::decode(*entry))
 }
 
 /// Whether an offset index read from disk can be one of a segment of `size` bytes.
@@ -183,9 +298,9 @@ mod tests {
     #[test]
     fn the_entry_at_or_before_an_offset_is_found() {
         let entries = offsets(&[(10, 4_000), (20, 9_000)]);
-        let found: Vec<u64> =
-            [0, 9, 10, 19, 20, 99].map(|relative| position_before(&entries, relative)).into();
-        assert_eq!(found, [0, 0, 4_000, 4_000, 9_000, 9_000]);
+        let find = |relative| offset_before(&entries, relative).map(|entry| entry.position);
+        let (one, two) = (Some(4_000), Some(9_000));
+        assert_eq!([0, 9, 10, 19, 20, 99].map(find), [None, None, one, one, two, two]);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! readers take none, they see one [`View`] that is replaced whole.
 
 mod append;
+mod check;
 mod config;
 mod dir;
 mod epochs;
@@ -13,6 +14,7 @@ mod index;
 mod producers;
 mod read;
 mod recovery;
+mod replay;
 mod retention;
 mod scan;
 mod segment;

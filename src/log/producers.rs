@@ -138,6 +138,13 @@ impl Producers {
         self.by_id.insert(id, producer);
     }
 
+    /// Puts back those of a snapshot that are not known otherwise.
+    pub(crate) fn restore_unknown(&mut self, others: Self) {
+        for (id, producer) in others.by_id {
+            self.by_id.entry(id).or_insert(producer);
+        }
+    }
+
     /// The producer's state, if any.
     pub(crate) fn get(&self, id: ProducerId) -> Option<&Producer> {
         self.by_id.get(&id)

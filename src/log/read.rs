@@ -1,11 +1,13 @@
 //! Reading: where the bytes are, never the bytes themselves.
 
-use super::segment::Segment;
+use super::scan::HeadScanner;
+use super::segment::{Located, Segment};
 use super::{Log, LogError, LogPosition, View};
 use crate::disk::{DiskError, DiskFile};
 use crate::limits;
 use crate::records::{Compression, HEADER_BYTES, Records, decompress};
 use crate::types::{LeaderEpoch, Offset, Timestamp};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A range of a segment's file. It holds the file: deleting the segment does not hurt it.
@@ -70,17 +72,12 @@ impl View {
         if segment.base() == limit.segment { limit.position } else { segment.size() }
     }
 
-    /// Where the batch that begins at `offset` lies, or the end when there is none.
-    pub(super) fn place_of(&self, offset: Offset) -> LogPosition {
+    /// Where the batch that begins at `offset` lies, or its segment's end when there is none.
+    pub(super) fn place_of(&self, offset: Offset) -> Result<LogPosition, LogError> {
         let segment = &self.segments[self.segment_index(offset)];
-        match segment.locate(offset, segment.size()) {
-            Ok(Some(found)) => {
-                LogPosition { offset, segment: segment.base(), position: found.position }
-            }
-            Ok(None) | Err(_) => {
-                LogPosition { offset, segment: segment.base(), position: segment.size() }
-            }
-        }
+        let found = segment.locate(offset, segment.size())?;
+        let position = found.map_or(segment.size(), |found| found.position);
+        Ok(LogPosition { offset, segment: segment.base(), position })
     }
 
     fn limit(&self, up_to: UpTo) -> LogPosition {
@@ -182,37 +179,91 @@ impl Log {
         Ok(None)
     }
 
-    /// The batch with the latest timestamp below the high watermark (KIP-734).
+    /// The first record with the latest timestamp below the high watermark (KIP-734).
     pub(crate) fn find_latest_time(&self) -> Result<Option<TimeFound>, LogError> {
         let view = self.view.load_full();
-        let mut latest: Option<Timestamp> = None;
+        let mut latest = Timestamp::NONE;
         for segment in view.segments.iter() {
-            let timestamp = segment.latest()?.0;
-            if timestamp != Timestamp::NONE && latest.is_none_or(|latest| timestamp > latest) {
-                latest = Some(timestamp);
+            latest = latest.max(segment.latest()?.0);
+        }
+        if latest == Timestamp::NONE {
+            return Ok(None);
+        }
+        if let Some(found) = self.find_time(latest)? {
+            return Ok(Some(found));
+        }
+        // That record is deleted, or not committed yet.
+        match self.latest_in_sight(&view)? {
+            Timestamp::NONE => Ok(None),
+            latest => self.find_time(latest),
+        }
+    }
+
+    /// The latest timestamp of all records between the log's start and the high watermark.
+    fn latest_in_sight(&self, view: &View) -> Result<Timestamp, LogError> {
+        let mut latest = Timestamp::NONE;
+        for segment in &view.segments[view.segment_index(view.start)..] {
+            if segment.base() > view.high_watermark.segment {
+                break;
+            }
+            let end = view.end_in(segment, view.high_watermark);
+            let Some(first) = segment.locate(view.start, end)? else { continue };
+            let file = segment.file()?;
+            let mut scanner = HeadScanner::new(&*file, segment.base(), first.position, end);
+            while let Some((position, header)) = scanner.next()? {
+                if header.base_offset >= view.start {
+                    latest = latest.max(header.max_timestamp);
+                    continue;
+                }
+                // The latest of its records may be a deleted one.
+                each_record(segment, Located { position, header }, &mut |offset, time| {
+                    if offset >= view.start {
+                        latest = latest.max(time);
+                    }
+                    ControlFlow::Continue(())
+                })?;
             }
         }
-        match latest {
-            Some(timestamp) => self.find_time(timestamp),
-            None => Ok(None),
-        }
+        Ok(latest)
     }
 }
 
 /// Opens one batch to find the record.
 fn first_as_late(
     segment: &Segment,
-    found: super::segment::Located,
+    found: Located,
     timestamp: Timestamp,
     start: Offset,
 ) -> Result<Option<TimeFound>, LogError> {
+    let mut first = None;
+    each_record(segment, found, &mut |offset, time| {
+        if time < timestamp || offset < start {
+            return ControlFlow::Continue(());
+        }
+        let leader_epoch = found.header.leader_epoch;
+        first = Some(TimeFound { timestamp: time, offset, leader_epoch });
+        ControlFlow::Break(())
+    })?;
+    Ok(first)
+}
+
+/// Calls `each` with every record's offset and time, until it breaks off. Where the broker's time
+/// counts all records have it; so it is taken to be where a batch cannot be opened, too: it was
+/// accepted unopened, and a client may have put anything there.
+fn each_record(
+    segment: &Segment,
+    found: Located,
+    each: &mut dyn FnMut(Offset, Timestamp) -> ControlFlow<()>,
+) -> Result<(), LogError> {
     let header = found.header;
     let base = header.base_offset;
-    let hit = |offset, timestamp| {
-        Some(TimeFound { timestamp, offset, leader_epoch: header.leader_epoch })
+    let all_at_once = |each: &mut dyn FnMut(Offset, Timestamp) -> ControlFlow<()>| {
+        let deltas = 0..=i64::from(header.last_offset_delta);
+        let _ = deltas.into_iter().try_for_each(|delta| each(base + delta, header.max_timestamp));
     };
     if header.is_log_append_time() {
-        return Ok(hit(base.max(start), header.max_timestamp));
+        all_at_once(each);
+        return Ok(());
     }
     let corrupt =
         |what| LogError::Corrupt { segment: segment.base(), position: found.position, what };
@@ -226,17 +277,19 @@ fn first_as_late(
         Compression::None => None,
         _ => match decompress(codec, records, limits::DECOMPRESSED_BATCH_BYTES_MAX) {
             Ok(plain) => Some(plain),
-            // Accepted unopened, so a client may have put anything there: its head must do.
-            Err(_) => return Ok(hit(base.max(start), header.max_timestamp)),
+            Err(_) => {
+                all_at_once(each);
+                return Ok(());
+            }
         },
     };
     let mut walker = Records::new(plain.as_deref().unwrap_or(records), header.record_count);
     while let Ok(Some(record)) = walker.next() {
         let offset = base + i64::from(record.offset_delta);
         let time = Timestamp(header.base_timestamp.0.wrapping_add(record.timestamp_delta));
-        if time >= timestamp && offset >= start {
-            return Ok(hit(offset, time));
+        if each(offset, time).is_break() {
+            break;
         }
     }
-    Ok(None)
+    Ok(())
 }

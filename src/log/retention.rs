@@ -1,11 +1,11 @@
 //! Forgetting from the front: by age, by size, and on a client's word (DeleteRecords).
 
 use super::segment::Segment;
-use super::{Condition, Log, LogError, View};
+use super::{AppendError, Condition, Log, LogError, Tail, View};
 use crate::disk::DiskError;
 use crate::types::{Offset, Timestamp};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// Files that have their last name and wait to be removed.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,36 +68,66 @@ impl Log {
             if view.segments.len() == 1 {
                 self.roll(&mut tail, now)?;
             }
-            let place = self.view.load().end;
-            self.publish(&tail, |view| {
-                view.segments = Arc::new(view.segments[1..].to_vec());
-                view.start = view.start.max(end);
-                if view.high_watermark.offset == place.offset {
-                    view.high_watermark = place;
+            if tail.directory_unsynced {
+                // Were the names of later segments lost, offsets would begin again at 0.
+                drop(tail);
+                match self.flush() {
+                    Ok(_) => continue,
+                    Err(AppendError::Disk(error)) => return Err(error.into()),
+                    Err(_) => return Ok(()),
                 }
-            });
-            tail.epochs.truncate_start(self.view.load().start);
-            self.write_epochs(&tail);
-            removed.segments += 1;
-            removed.bytes += first.size();
-            // Renamed under the lock, so that the directory is not renamed meanwhile.
-            removed.files.extend(first.mark_deleted(self.files.disk())?);
+            }
+            self.remove_first(tail, (&first, end), removed)?;
         }
+    }
+
+    fn remove_first(
+        &self,
+        tail: MutexGuard<'_, Tail>,
+        (first, end): (&Segment, Offset),
+        removed: &mut Removed,
+    ) -> Result<(), LogError> {
+        let place = self.view.load().end;
+        self.publish(&tail, |view| {
+            view.segments = Arc::new(view.segments[1..].to_vec());
+            view.start = view.start.max(end);
+            if view.high_watermark.offset == place.offset {
+                view.high_watermark = place;
+            }
+        });
+        removed.segments += 1;
+        removed.bytes += first.size();
+        // Renamed under the lock, so that the directory is not renamed meanwhile.
+        removed.files.extend(first.mark_deleted(self.files.disk())?);
+        drop(tail);
+        // One by one: a later name that is gone while an earlier one is back leaves a hole.
+        let synced = self.files.disk().sync_dir(&self.directory);
+        let mut tail = self.lock();
+        match synced {
+            Ok(()) => {}
+            Err(_) if tail.condition == Condition::GivenUp => return Ok(()),
+            Err(error) => {
+                tail.condition = Condition::Failed;
+                return Err(error.into());
+            }
+        }
+        // Only now: until here the segment may come back, and its epochs must be known.
+        tail.epochs.truncate_start(end);
+        self.write_epochs(&tail);
+        Ok(())
     }
 
     /// Moves the log's start up to `to`, at most to the high watermark, and says where it is now.
     /// `None` when `to` is above the high watermark. Segments wholly before it go with the next
     /// [`Self::retain`].
     pub(crate) fn delete_before(&self, to: Offset) -> Option<Offset> {
-        let mut tail = self.lock();
+        let tail = self.lock();
         let view = self.view.load_full();
         if to > view.high_watermark.offset {
             return None;
         }
         if to > view.start {
             self.publish(&tail, |view| view.start = to);
-            tail.epochs.truncate_start(to);
-            self.write_epochs(&tail);
         }
         Some(self.view.load().start)
     }
@@ -109,10 +139,11 @@ impl Log {
         let _no_flush = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut tail = self.lock();
         tail.condition = Condition::GivenUp;
+        let renamed = self.files.disk().rename(&self.directory, to);
         for segment in self.view.load().segments.iter() {
             self.files.forget(segment.path());
         }
-        self.files.disk().rename(&self.directory, to)
+        renamed
     }
 }
 

@@ -1,10 +1,10 @@
 //! One segment: a file of batches, its sparse indexes, and what retention asks of it.
 
-use super::index::{self, Entries, OffsetEntry, TimeEntry};
+use super::index::{Entries, Indexes, OffsetEntry};
 use super::scan::HeadScanner;
 use super::{LogError, files::Files};
 use crate::disk::{Disk, DiskError, DiskFile, Open};
-use crate::records::BatchHeader;
+use crate::records::{BatchError, BatchHeader};
 use crate::types::{Offset, Timestamp};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,24 +28,15 @@ pub(crate) struct Segment {
 struct Marks {
     /// Both indexes; `None` until a sealed segment is first looked into.
     indexes: Option<Indexes>,
-    /// Bytes since the last index entry.
-    unindexed: u64,
     /// The descriptor of the segment that is appended to; sealed ones share the cache.
     append: Option<Arc<dyn DiskFile>>,
 }
 
-#[derive(Debug)]
-struct Indexes {
-    offsets: Entries<8>,
-    times: Entries<12>,
-    /// The latest timestamp and the last offset of the batch that has it.
-    latest: (Timestamp, Offset),
-}
-
-impl Indexes {
-    fn new(base: Offset) -> Self {
-        Self { offsets: Entries::new(), times: Entries::new(), latest: (Timestamp::NONE, base) }
-    }
+/// What following an index gave.
+enum Hint<T> {
+    Right(T),
+    /// What the index pointed at is not there.
+    Wrong,
 }
 
 /// Where a batch lies in its segment.
@@ -55,6 +46,9 @@ pub(crate) struct Located {
     pub(crate) position: u64,
     pub(crate) header: BatchHeader,
 }
+
+/// Bytes between entries of an index that has to be made again for reading.
+const REBUILD_INTERVAL_BYTES: u64 = 4096;
 
 /// The name that Kafka gives a segment's files: the base offset in twenty digits.
 pub(crate) fn file_name(base: Offset, extension: &str) -> String {
@@ -69,7 +63,7 @@ impl Segment {
             path: directory.join(file_name(base, "log")),
             files,
             size: AtomicU64::new(size),
-            marks: RwLock::new(Marks { indexes: None, unindexed: 0, append: None }),
+            marks: RwLock::new(Marks { indexes: None, append: None }),
         }
     }
 
@@ -125,38 +119,13 @@ impl Segment {
 
     /// Notes a batch that was written at `position`, and makes it part of the segment.
     pub(crate) fn note(&self, position: u64, header: &BatchHeader, interval: u64) {
-        let last = header.last_offset();
         let mut marks = self.write_marks();
-        let unindexed = marks.unindexed;
-        marks.unindexed += header.size as u64;
         let Some(indexes) = &mut marks.indexes else {
             unreachable!("only a segment with its indexes in memory is appended to")
         };
-        if header.max_timestamp > indexes.latest.0 {
-            indexes.latest = (header.max_timestamp, last);
-        }
-        if unindexed > interval {
-            if let (Ok(relative), Ok(position)) = (self.relative(last), u32::try_from(position)) {
-                indexes.offsets.push(OffsetEntry { relative, position }.encode());
-            }
-            self.note_time(indexes);
-            marks.unindexed = header.size as u64;
-        }
-        drop(marks);
+        indexes.note(position, header, interval);
+        // Under the lock, so that who makes the indexes again misses no batch.
         self.size.store(position + header.size as u64, Ordering::Release);
-    }
-
-    /// Adds the latest timestamp to the time index, unless it stands there already.
-    fn note_time(&self, indexes: &mut Indexes) {
-        let (timestamp, offset) = indexes.latest;
-        let noted = indexes.times.all().last().map(|entry| TimeEntry::decode(*entry).timestamp);
-        if timestamp == Timestamp::NONE || noted.is_some_and(|noted| noted >= timestamp.0) {
-            return;
-        }
-        if let Ok(relative) = self.relative(offset) {
-            let entry = TimeEntry { timestamp: timestamp.0, relative };
-            indexes.times.push(entry.encode());
-        }
     }
 
     fn relative(&self, offset: Offset) -> Result<u32, std::num::TryFromIntError> {
@@ -165,91 +134,83 @@ impl Segment {
 
     /// Entries in the fuller of the two indexes, in bytes, for the roll by index size.
     pub(crate) fn index_bytes(&self) -> usize {
-        self.read_marks().indexes.as_ref().map_or(0, |indexes| {
-            (indexes.offsets.all().len() * 8).max(indexes.times.all().len() * 12)
-        })
+        self.read_marks().indexes.as_ref().map_or(0, Indexes::bytes)
     }
 
-    /// Writes both indexes into their files; a sealed segment then maps them when next needed.
-    pub(crate) fn write_indexes(&self, disk: &dyn Disk, seal: bool) -> Result<(), DiskError> {
+    /// Writes both indexes into their files.
+    pub(crate) fn write_indexes(&self, disk: &dyn Disk) -> Result<(), DiskError> {
+        match &mut self.write_marks().indexes {
+            // An empty segment has nothing to find; ten thousand of them are closed without a file.
+            Some(indexes) if self.size() > 0 => indexes.write(disk, &self.path),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Ends appending: the indexes, which were written, are mapped when next needed.
+    pub(crate) fn seal(&self) {
         let mut marks = self.write_marks();
-        // An empty segment has nothing to find; ten thousand of them are closed without a file.
-        if let Some(indexes) = marks.indexes.as_mut().filter(|_| self.size() > 0) {
-            if matches!(indexes.times, Entries::Growing(_)) {
-                self.note_time(indexes);
-            }
-            indexes.offsets.write(disk, &self.beside("index"))?;
-            indexes.times.write(disk, &self.beside("timeindex"))?;
-        }
-        if seal {
-            marks.indexes = None;
-            marks.append = None;
-        }
-        Ok(())
+        (marks.indexes, marks.append) = (None, None);
     }
 
     /// Reads the index files of the segment that will be appended to, or makes them again.
-    pub(crate) fn load_growing(&self, disk: &dyn Disk, interval: u64) -> Result<(), LogError> {
+    pub(crate) fn load_growing(&self, interval: u64) -> Result<(), LogError> {
         if self.size() == 0 {
             self.clear_marks();
             return Ok(());
         }
-        let offsets = Entries::<8>::load(disk, &self.beside("index"))?;
-        let times = Entries::<12>::load(disk, &self.beside("timeindex"))?;
-        if self.adopt(offsets, times)? { Ok(()) } else { self.rebuild(disk, interval) }
+        let disk = self.files.disk();
+        let offsets = Entries::load(disk, &self.beside("index"))?;
+        let times = Entries::load(disk, &self.beside("timeindex"))?;
+        self.adopt(offsets, times, interval)
     }
 
-    /// Takes indexes over when they are sane; finds the latest timestamp from them and the rest.
+    /// Takes index files over where they are sound, and makes the indexes again where not.
     fn adopt(
         &self,
         offsets: Option<Entries<8>>,
         times: Option<Entries<12>>,
-    ) -> Result<bool, LogError> {
-        let size = self.size();
-        let (Some(offsets), Some(times)) = (offsets, times) else { return Ok(false) };
-        if !index::offsets_are_sane(offsets.all(), size) || !index::times_are_sane(times.all()) {
-            return Ok(false);
-        }
-        let mut latest = match times.all().last() {
-            Some(entry) => {
-                let entry = TimeEntry::decode(*entry);
-                (Timestamp(entry.timestamp), self.base + i64::from(entry.relative))
-            }
-            None => (Timestamp::NONE, self.base),
-        };
-        let from =
-            offsets.all().last().map_or(0, |entry| u64::from(OffsetEntry::decode(*entry).position));
+        interval: u64,
+    ) -> Result<(), LogError> {
         let file = self.file()?;
-        let mut scanner = HeadScanner::new(&*file, self.base, from, size);
-        while let Some((_, header)) = scanner.next()? {
-            if header.max_timestamp > latest.0 {
-                latest = (header.max_timestamp, header.last_offset());
+        let adopted = match (offsets, times) {
+            (Some(offsets), Some(times)) => {
+                Indexes::adopt((self.base, self.size()), &*file, offsets, times)?
             }
+            _ => None,
+        };
+        match adopted {
+            Some(indexes) => {
+                self.write_marks().indexes = Some(indexes);
+                Ok(())
+            }
+            None => self.rebuild(interval),
         }
-        let mut marks = self.write_marks();
-        marks.indexes = Some(Indexes { offsets, times, latest });
-        marks.unindexed = size - from;
-        Ok(true)
     }
 
-    /// Makes both indexes again from the batches, and writes them.
-    pub(crate) fn rebuild(&self, disk: &dyn Disk, interval: u64) -> Result<(), LogError> {
-        let end = self.size();
-        self.clear_marks();
-        let file = self.file()?;
-        let mut scanner = HeadScanner::new(&*file, self.base, 0, end);
+    /// Makes both indexes again from the batches, and writes them where there is room.
+    fn rebuild(&self, interval: u64) -> Result<(), LogError> {
+        let disk = self.files.disk();
+        // The lock is held over the scan, so that no batch is noted meanwhile.
+        let mut marks = self.write_marks();
+        let file = match &marks.append {
+            Some(file) => file.clone(),
+            None => self.files.open(&self.path)?,
+        };
+        let mut indexes = Indexes::new(self.base);
+        let mut scanner = HeadScanner::new(&*file, self.base, 0, self.size());
         while let Some((position, header)) = scanner.next()? {
-            self.note(position, &header, interval);
+            indexes.note(position, &header, interval);
         }
-        self.write_indexes(disk, false)?;
+        if let Err(error) = indexes.write(disk, &self.path) {
+            tracing::warn!(%error, "index not written");
+        }
+        marks.indexes = Some(indexes);
         Ok(())
     }
 
     /// Forgets the indexes, to be noted anew from an empty segment.
     pub(crate) fn clear_marks(&self) {
-        let mut marks = self.write_marks();
-        marks.indexes = Some(Indexes::new(self.base));
-        marks.unindexed = 0;
+        self.write_marks().indexes = Some(Indexes::new(self.base));
     }
 
     /// Sets the whole bytes, after a truncation.
@@ -263,31 +224,59 @@ impl Segment {
             return Ok(look(indexes));
         }
         let disk = self.files.disk();
-        let offsets = Entries::<8>::map(disk, &self.beside("index"))?;
-        let times = Entries::<12>::map(disk, &self.beside("timeindex"))?;
-        if !self.adopt(offsets, times)? {
-            tracing::warn!(segment = %self.path.display(), "index is damaged, made again");
-            self.rebuild(disk, 4096)?;
-        }
+        let offsets = Entries::map(disk, &self.beside("index"))?;
+        let times = Entries::map(disk, &self.beside("timeindex"))?;
+        self.adopt(offsets, times, REBUILD_INTERVAL_BYTES)?;
         match &self.read_marks().indexes {
             Some(indexes) => Ok(look(indexes)),
             None => unreachable!("indexes were just loaded and are never dropped once sealed"),
         }
     }
 
-    /// The first batch whose last offset is `offset` or more, before byte `end`.
-    pub(crate) fn locate(&self, offset: Offset, end: u64) -> Result<Option<Located>, LogError> {
-        let relative = self.relative(offset.max(self.base)).unwrap_or(u32::MAX);
-        let from =
-            self.with_indexes(|indexes| index::position_before(indexes.offsets.all(), relative))?;
-        let file = self.file()?;
-        let mut scanner = HeadScanner::new(&*file, self.base, from, end);
-        while let Some((position, header)) = scanner.next()? {
-            if header.last_offset() >= offset {
-                return Ok(Some(Located { position, header }));
+    /// Looks by an index, and once more when that led astray: an index is a hint.
+    fn by_index<T>(&self, look: impl Fn() -> Result<Hint<T>, LogError>) -> Result<T, LogError> {
+        if let Hint::Right(found) = look()? {
+            return Ok(found);
+        }
+        tracing::warn!(segment = %self.path.display(), "index is damaged, made again");
+        self.rebuild(REBUILD_INTERVAL_BYTES)?;
+        match look()? {
+            Hint::Right(found) => Ok(found),
+            Hint::Wrong => {
+                let what = BatchError::Inconsistent("its batches moved while they were read");
+                Err(LogError::Corrupt { segment: self.base, position: 0, what })
             }
         }
-        Ok(None)
+    }
+
+    /// The first batch whose last offset is `offset` or more, before byte `end`.
+    pub(crate) fn locate(&self, offset: Offset, end: u64) -> Result<Option<Located>, LogError> {
+        self.by_index(|| {
+            let relative = self.relative(offset.max(self.base)).unwrap_or(u32::MAX);
+            let entry = self.with_indexes(|indexes| indexes.offset_before(relative))?;
+            let from = entry.map_or(0, |entry| u64::from(entry.position));
+            let file = self.file()?;
+            let mut scanner = HeadScanner::new(&*file, self.base, from, end);
+            let mut expected = entry;
+            loop {
+                let (position, header) = match scanner.next() {
+                    Ok(Some(next)) => next,
+                    Ok(None) => return Ok(Hint::Right(None)),
+                    Err(LogError::Corrupt { .. }) if expected.is_some() => return Ok(Hint::Wrong),
+                    Err(error) => return Err(error),
+                };
+                if expected.take().is_some_and(|entry| !self.is_at(entry, &header)) {
+                    return Ok(Hint::Wrong);
+                }
+                if header.last_offset() >= offset {
+                    return Ok(Hint::Right(Some(Located { position, header })));
+                }
+            }
+        })
+    }
+
+    fn is_at(&self, entry: OffsetEntry, header: &BatchHeader) -> bool {
+        header.last_offset() == self.base + i64::from(entry.relative)
     }
 
     /// The first batch from `from` on that has a record as late as `timestamp`, before byte `end`.
@@ -297,30 +286,38 @@ impl Segment {
         from: Offset,
         end: u64,
     ) -> Result<Option<Located>, LogError> {
-        let relative = self.with_indexes(|indexes| {
-            index::relative_before_time(indexes.times.all(), timestamp.0)
-        })?;
-        let begin = from.max(self.base + i64::from(relative));
-        let Some(first) = self.locate(begin, end)? else { return Ok(None) };
-        let file = self.file()?;
-        let mut scanner = HeadScanner::new(&*file, self.base, first.position, end);
-        while let Some((position, header)) = scanner.next()? {
-            if header.max_timestamp >= timestamp {
-                return Ok(Some(Located { position, header }));
+        self.by_index(|| {
+            let entry = self.with_indexes(|indexes| indexes.time_before(timestamp.0))?;
+            let noted = entry.map_or(self.base, |entry| self.base + i64::from(entry.relative));
+            let Some(first) = self.locate(from.max(noted), end)? else {
+                return Ok(Hint::Right(None));
+            };
+            if let Some(entry) = entry
+                && noted >= from
+                && (first.header.last_offset() != noted
+                    || first.header.max_timestamp.0 != entry.timestamp)
+            {
+                return Ok(Hint::Wrong);
             }
-        }
-        Ok(None)
+            let file = self.file()?;
+            let mut scanner = HeadScanner::new(&*file, self.base, first.position, end);
+            while let Some((position, header)) = scanner.next()? {
+                if header.max_timestamp >= timestamp {
+                    return Ok(Hint::Right(Some(Located { position, header })));
+                }
+            }
+            Ok(Hint::Right(None))
+        })
     }
 
     /// The latest timestamp and the last offset of the batch that has it.
     pub(crate) fn latest(&self) -> Result<(Timestamp, Offset), LogError> {
-        self.with_indexes(|indexes| indexes.latest)
+        self.with_indexes(Indexes::latest)
     }
 
     /// Gives all of the segment's files the name they have until they are removed.
     pub(crate) fn mark_deleted(&self, disk: &dyn Disk) -> Result<Vec<PathBuf>, DiskError> {
         let mut renamed = Vec::new();
-        self.files.forget(&self.path);
         for extension in ["log", "index", "timeindex", "txnindex", "snapshot", "sequences"] {
             let path = self.beside(extension);
             let mut to = path.clone().into_os_string();
@@ -331,6 +328,7 @@ impl Segment {
                 Err(error) => return Err(error),
             }
         }
+        self.files.forget(&self.path);
         Ok(renamed)
     }
 }

@@ -1,5 +1,10 @@
 //! The log as a whole: append, read, roll, forget, and open again.
 
+mod crash;
+mod faults;
+mod history;
+mod workload;
+
 use super::read::UpTo;
 use super::*;
 use crate::disk::RealDisk;
