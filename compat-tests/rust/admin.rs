@@ -330,3 +330,39 @@ fn log_directories_tell_what_lies_in_them() {
     let some = ask(&mut client, Some(vec![one]));
     assert_eq!((some.topics.len(), some.topics[0].partitions.len()), (1, 1));
 }
+
+/// A client that went away while its topic was made left it half made, and nobody could use it.
+#[test]
+fn a_change_is_made_whole_although_its_client_goes_away() {
+    let broker = Broker::start();
+    for round in 0..60 {
+        let mut client = broker.client();
+        let topic = CreatableTopic::default()
+            .with_name(topic_name(&format!("left-{round}")))
+            .with_num_partitions(3)
+            .with_replication_factor(1);
+        let request = CreateTopicsRequest::default().with_topics(vec![topic]);
+        client.send(ApiKey::CreateTopics, 7, &request);
+        let mut other = broker.client();
+        let request = FindCoordinatorRequest::default().with_key(text("g"));
+        other.send(ApiKey::FindCoordinator, 2, &request);
+    }
+    let mut client = broker.client();
+    for round in 0..60 {
+        let name = format!("left-{round}");
+        wait_for("the topic to be there and usable", || {
+            let code = client.create(&name, 3, &[]);
+            assert!([NONE, EXISTS].contains(&code), "{name}: {code}");
+            let code = client.produce(&name, 2, -1, batch(now_ms(), &[b"x"])).error_code;
+            (code == NONE).then_some(())
+        });
+    }
+    wait_for("the coordinators", || {
+        let listed: ListGroupsResponse =
+            client.ask(ApiKey::ListGroups, 4, &ListGroupsRequest::default());
+        let request = HeartbeatRequest::default().with_group_id(GroupId(text("g")));
+        let beat: HeartbeatResponse = client.ask(ApiKey::Heartbeat, 3, &request);
+        // Loaded and asked, the group is unknown: no longer "not coordinator".
+        (listed.error_code == NONE && beat.error_code == 25).then_some(())
+    });
+}

@@ -41,7 +41,7 @@ mod table;
 
 pub(crate) use respond::Response;
 
-use crate::broker::Broker;
+use crate::broker::{self, Broker};
 use crate::clock;
 use crate::metrics;
 use crate::protocol::{frame_guard, header};
@@ -167,10 +167,19 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
             let decoded =
                 decoded.map_err(|error| format!("API {key} version {version}: {error}"))?;
             let client = client.clone();
-            Ok(Reply::Later(Box::pin(async move {
+            let changes = table::changes_metadata(api.key);
+            let answered = async move {
                 let answer = dispatch(&client, &request, decoded).await;
                 answer.encode(&request)
-            })))
+            };
+            if changes {
+                let stopping = || Err("the broker stops".to_owned());
+                let answered = broker::to_the_end(answered);
+                return Ok(Reply::Later(Box::pin(async move {
+                    answered.await.unwrap_or_else(stopping)
+                })));
+            }
+            Ok(Reply::Later(Box::pin(answered)))
         }
     }
 }
