@@ -3,6 +3,7 @@
 mod crash;
 mod faults;
 mod history;
+mod threads;
 mod workload;
 
 use super::read::UpTo;
