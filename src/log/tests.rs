@@ -1,6 +1,7 @@
 //! The log as a whole: append, read, roll, forget, and open again.
 
 mod crash;
+mod directory;
 mod faults;
 mod history;
 mod threads;
