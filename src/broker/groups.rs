@@ -10,7 +10,7 @@ use crate::protocol::ErrorCode;
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 /// The topic that keeps groups and their offsets.
 pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
@@ -18,12 +18,14 @@ pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     coordinators: ArcSwap<HashMap<i32, Coordinator>>,
+    /// Partitions of the offsets topic, whether open here or not: groups are spread over all.
+    partitions: AtomicI32,
     tickets: AtomicU64,
 }
 
 impl Groups {
     /// Begins a coordinator for each of these partitions.
-    pub(crate) fn start(&self, partitions: &[Arc<Partition>], config: &Config) {
+    pub(crate) fn start(&self, partitions: &[Arc<Partition>], count: i32, config: &Config) {
         let mut all = HashMap::clone(&self.coordinators.load());
         for partition in partitions {
             let machine = GroupMachine::new(machine_config(config));
@@ -34,6 +36,7 @@ impl Groups {
             let coordinator = Coordinator::start(partition.clone(), machine, timing);
             all.insert(partition.name.partition, coordinator);
         }
+        self.partitions.store(count, Ordering::Release);
         self.coordinators.store(Arc::new(all));
     }
 
@@ -45,7 +48,7 @@ impl Groups {
     ) -> Result<Response, ErrorCode> {
         let coordinator = {
             let all = self.coordinators.load();
-            let count = i32::try_from(all.len()).unwrap_or(0);
+            let count = self.partitions.load(Ordering::Acquire);
             if count == 0 {
                 return Err(ErrorCode::NotCoordinator);
             }
@@ -127,8 +130,8 @@ impl Broker {
 
     /// Begins the coordinators of the offsets topic's partitions that are open here.
     pub(super) fn start_coordinators(&self, topic: &Topic) {
-        let indexes = 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
-        let open = indexes.filter_map(|index| self.partitions.get(OFFSETS_TOPIC, index));
-        self.groups.start(&open.collect::<Vec<_>>(), &self.config);
+        let count = i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
+        let open = (0..count).filter_map(|index| self.partitions.get(OFFSETS_TOPIC, index));
+        self.groups.start(&open.collect::<Vec<_>>(), count, &self.config);
     }
 }
