@@ -84,7 +84,7 @@ impl Server {
         for task in self.serving {
             let _ = task.await;
         }
-        self.housekeeping.stop();
+        self.housekeeping.stop().await;
         let broker = self.broker;
         let closed = tokio::task::spawn_blocking(move || broker.partitions.close_all());
         let _ = closed.await;

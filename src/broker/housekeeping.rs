@@ -6,27 +6,31 @@ use crate::types::Instant;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How often deadlines are looked at.
 const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
 
-/// The task that does it; dropping it does not end the task, [`Self::stop`] does.
+/// The task that does it, until it is stopped or dropped.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
     task: tokio::task::JoinHandle<()>,
+    stop: watch::Sender<bool>,
 }
 
 impl Housekeeping {
     /// Begins.
     pub(crate) fn start(broker: Arc<Broker>) -> Self {
-        Self { task: tokio::spawn(run(broker)) }
+        let (stop, stopping) = watch::channel(false);
+        Self { task: tokio::spawn(run(broker, stopping)), stop }
     }
 
-    /// Ends after the turn under way.
-    pub(crate) fn stop(self) {
-        self.task.abort();
+    /// Ends after the turn under way: a checkpoint must not be written over the last one.
+    pub(crate) async fn stop(self) {
+        self.stop.send_replace(true);
+        let _ = self.task.await;
     }
 }
 
@@ -50,7 +54,7 @@ impl Every {
     }
 }
 
-async fn run(broker: Arc<Broker>) {
+async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
     let now = clock::now();
     let mut retention = Every::new(broker.config.retention_check_interval, now);
     retention.next = now + broker.config.initial_task_delay;
@@ -75,7 +79,10 @@ async fn run(broker: Arc<Broker>) {
             times
         });
         flushed = done.await.unwrap_or_default();
-        clock::sleep_until(now + TURN).await;
+        tokio::select! {
+            () = clock::sleep_until(now + TURN) => {}
+            _ = stopping.changed() => return,
+        }
     }
 }
 
@@ -117,7 +124,10 @@ impl Broker {
                     self.removal.files(removed.files, Duration::from_millis(delay));
                 }
                 Ok(_) => {}
-                Err(error) => tracing::error!(partition = %partition.name, %error, "retention"),
+                Err(error) => {
+                    tracing::error!(partition = %partition.name, %error, "retention");
+                    partition.log_failed(&error);
+                }
             }
         }
     }

@@ -287,7 +287,8 @@ impl Partition {
         }
     }
 
-    fn log_failed(&self, error: &LogError) -> ErrorCode {
+    /// Takes the directory offline where the disk failed, and gives what to answer.
+    pub(crate) fn log_failed(&self, error: &LogError) -> ErrorCode {
         match error {
             LogError::Corrupt { .. } => {
                 tracing::error!(partition = %self.name, %error, "log damaged");
