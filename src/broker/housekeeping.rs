@@ -136,7 +136,10 @@ impl Broker {
                     self.removal.files(removed.files, Duration::from_millis(delay));
                 }
                 Ok(_) => {}
-                Err(error) => tracing::error!(partition = %partition.name, %error, "retention"),
+                Err(error) => {
+                    tracing::error!(partition = %partition.name, %error, "retention");
+                    partition.log_failed(&error);
+                }
             }
         }
     }

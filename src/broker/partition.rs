@@ -33,6 +33,8 @@ pub(crate) struct Partition {
     runtime: tokio::runtime::Handle,
     appending: Busy,
     flushing: Busy,
+    /// It is durable which topic the directory belongs to.
+    identified: AtomicBool,
 }
 
 /// Since when the disk has been at one operation, for the watchdog.
@@ -118,6 +120,7 @@ impl Partition {
             runtime: setup.runtime,
             appending: Busy::default(),
             flushing: Busy::default(),
+            identified: AtomicBool::new(false),
         }
     }
 
@@ -275,6 +278,11 @@ impl Partition {
     /// Makes everything that is appended durable, on this thread.
     pub(crate) fn flush(self: &Arc<Self>) {
         let epoch = self.epoch();
+        if !self.identified.swap(true, Ordering::AcqRel)
+            && let Err(error) = self.dir.sync_identity(&self.name)
+        {
+            self.storage_failed(&error);
+        }
         match self.flushing.during(|| self.log.flush()) {
             Ok(durable) => {
                 let mut effects = Vec::new();
@@ -325,7 +333,8 @@ impl Partition {
         }
     }
 
-    fn log_failed(&self, error: &LogError) -> ErrorCode {
+    /// Takes the directory offline where the disk failed, and gives what to answer.
+    pub(crate) fn log_failed(&self, error: &LogError) -> ErrorCode {
         match error {
             LogError::Corrupt { .. } => {
                 tracing::error!(partition = %self.name, %error, "log damaged");

@@ -144,9 +144,12 @@ impl Partitions {
                         let job = lock(&queue).next();
                         let Some((topic, name, dir)) = job else { return };
                         progress.step();
-                        match self.open_one(&topic, name, dir, resolve(&topic)) {
+                        match self.open_one(&topic, name.clone(), dir.clone(), resolve(&topic)) {
                             Ok(partition) => lock(&opened).push(Arc::new(partition)),
-                            Err(error) => tracing::error!(%error, "partition is offline"),
+                            Err(error) => {
+                                tracing::error!(%error, "partition is offline");
+                                dir.iter().for_each(|dir| dir.set_aside(&name));
+                            }
                         }
                     }
                 });
@@ -161,6 +164,8 @@ impl Partitions {
         }
         let rows = rows.into_iter().map(|(name, row)| (name, Arc::new(row))).collect();
         self.open.store(Arc::new(rows));
+        // What was checked need not be again, and deleted topics are forgotten.
+        self.write_checkpoints();
         Ok(())
     }
 
@@ -249,6 +254,9 @@ impl Partitions {
                 continue;
             }
             let name = TopicPartition::new(topic.name.clone(), index);
+            if self.dirs.iter().any(|dir| dir.is_set_aside(&name)) {
+                continue;
+            }
             let partition = Arc::new(self.open_one(topic, name, None, config.clone())?);
             if row.len() <= at {
                 row.resize(at + 1, None);
@@ -275,6 +283,23 @@ impl Partitions {
             partition.dir.discount_partition();
             partition.waiters.wake_all();
         }
+        for dir in &self.dirs {
+            for name in dir.forget_set_aside(topic) {
+                let to = dir.deleted_path(&name, unique);
+                match dir.disk().rename(&dir.partition_path(&name), &to) {
+                    Ok(()) => renamed.push(to),
+                    Err(error) => tracing::error!(%error, "partition not removed"),
+                }
+            }
+        }
+        // Nor must its directories come back, or its checkpoints hold, for a topic made again
+        // under this name.
+        for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
+            if let Err(error) = dir.disk().sync_dir(dir.path()) {
+                tracing::error!(%error, "deletion not durable");
+            }
+        }
+        self.write_checkpoints();
         renamed
     }
 

@@ -5,50 +5,20 @@
 //! of the changes since, any part: writes by sectors, torn and in any order; lengths and names
 //! old or new. A rename is whole, as file systems with a journal make it.
 
+mod dice;
+mod state;
+
+pub(crate) use dice::Dice;
+
 use super::{Disk, DiskError, DiskFile, Open, Space};
+use state::{Content, Directory, NameChange, Node};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What a disk writes whole.
-const SECTOR_BYTES: usize = 512;
 const ROOT: usize = 0;
-
-/// Numbers that look random and follow from a seed (SplitMix64).
-#[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.roll() % bound.max(1)
-    }
-
-    /// True in `percent` of a hundred rolls.
-    pub(crate) fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    /// One of `among`, which is not empty.
-    pub(crate) fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
-        let at = self.below(among.len() as u64);
-        &among[usize::try_from(at).expect("small")]
-    }
-}
 
 /// A disk in memory; clones are the same disk.
 #[derive(Clone, Default)]
@@ -91,39 +61,6 @@ impl Default for Inner {
     }
 }
 
-#[derive(Clone, Debug)]
-enum Node {
-    File(Content),
-    Directory(Directory),
-}
-
-#[derive(Clone, Debug, Default)]
-struct Content {
-    now: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<Change>,
-}
-
-#[derive(Clone, Debug)]
-enum Change {
-    Write { at: usize, bytes: Vec<u8> },
-    Length(usize),
-}
-
-#[derive(Clone, Debug, Default)]
-struct Directory {
-    now: BTreeMap<String, usize>,
-    durable: BTreeMap<String, usize>,
-    unsynced: Vec<NameChange>,
-}
-
-#[derive(Clone, Debug)]
-enum NameChange {
-    Set { name: String, node: usize },
-    Remove { name: String },
-    Rename { from: String, to: String, node: usize },
-}
-
 /// What is to go wrong.
 #[derive(Debug, Default)]
 struct Faults {
@@ -149,11 +86,6 @@ impl SimDisk {
     /// Operations so far that change or sync something; the next one has this number.
     pub(crate) fn operations(&self) -> u64 {
         self.lock().operations
-    }
-
-    /// The numbers of those that were syncs.
-    pub(crate) fn sync_points(&self) -> Vec<u64> {
-        self.lock().sync_points.clone()
     }
 
     /// Everything fails from this operation on; whether that one is still performed is `reaches`.
@@ -227,14 +159,9 @@ impl SimDisk {
     fn left(&self, dice: &mut Dice, kept: u64) -> Self {
         let inner = self.lock();
         let nodes = inner.nodes.iter().map(|node| match node {
-            Node::File(content) => {
-                let left = content.after_crash(dice, kept);
-                Node::File(Content { now: left.clone(), durable: left, unsynced: Vec::new() })
-            }
+            Node::File(content) => Node::File(Content::durable(content.after_crash(dice, kept))),
             Node::Directory(directory) => {
-                let left = directory.after_crash(dice, kept);
-                let unsynced = Vec::new();
-                Node::Directory(Directory { now: left.clone(), durable: left, unsynced })
+                Node::Directory(Directory::durable(directory.after_crash(dice, kept)))
             }
         });
         let inner = Inner { nodes: nodes.collect(), ..Inner::default() };
@@ -244,103 +171,6 @@ impl SimDisk {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Content {
-    fn write(&mut self, at: usize, bytes: &[u8]) {
-        put(&mut self.now, at, bytes);
-        self.unsynced.push(Change::Write { at, bytes: bytes.to_vec() });
-    }
-
-    fn set_length(&mut self, length: usize) {
-        self.now.resize(length, 0);
-        self.unsynced.push(Change::Length(length));
-    }
-
-    fn after_crash(&self, dice: &mut Dice, kept: u64) -> Vec<u8> {
-        let mut lengths = vec![self.durable.len()];
-        let mut content = self.durable.clone();
-        let mut length = self.durable.len();
-        for change in &self.unsynced {
-            match change {
-                Change::Length(new) => {
-                    length = *new;
-                    if dice.chance(kept) {
-                        content.resize(length, 0);
-                    }
-                }
-                Change::Write { at, bytes } => {
-                    length = length.max(at + bytes.len());
-                    for (at, sector) in sectors(*at, bytes) {
-                        if dice.chance(kept) {
-                            put(&mut content, at, sector);
-                        }
-                    }
-                }
-            }
-            lengths.push(length);
-        }
-        let length = match kept {
-            0 => self.durable.len(),
-            100 => length,
-            _ => *dice.pick(&lengths),
-        };
-        content.resize(length, 0);
-        content
-    }
-}
-
-impl Directory {
-    fn change(&mut self, change: NameChange) {
-        change.apply(&mut self.now);
-        self.unsynced.push(change);
-    }
-
-    fn after_crash(&self, dice: &mut Dice, kept: u64) -> BTreeMap<String, usize> {
-        let mut names = self.durable.clone();
-        for change in &self.unsynced {
-            if dice.chance(kept) {
-                change.apply(&mut names);
-            }
-        }
-        names
-    }
-}
-
-impl NameChange {
-    fn apply(&self, names: &mut BTreeMap<String, usize>) {
-        match self {
-            Self::Set { name, node } => drop(names.insert(name.clone(), *node)),
-            Self::Remove { name } => drop(names.remove(name)),
-            Self::Rename { from, to, node } => {
-                names.remove(from);
-                // A file has one name: the one it had between two renames is gone too.
-                names.retain(|_, other| other != node);
-                names.insert(to.clone(), *node);
-            }
-        }
-    }
-}
-
-fn put(content: &mut Vec<u8>, at: usize, bytes: &[u8]) {
-    let end = at + bytes.len();
-    if content.len() < end {
-        content.resize(end, 0);
-    }
-    content[at..end].copy_from_slice(bytes);
-}
-
-/// The parts of a write that lie in one sector each.
-fn sectors(mut at: usize, mut bytes: &[u8]) -> Vec<(usize, &[u8])> {
-    let mut parts = Vec::new();
-    while !bytes.is_empty() {
-        let room = SECTOR_BYTES - at % SECTOR_BYTES;
-        let (part, rest) = bytes.split_at(room.min(bytes.len()));
-        parts.push((at, part));
-        at += part.len();
-        bytes = rest;
-    }
-    parts
 }
 
 impl Inner {
@@ -515,12 +345,10 @@ impl Disk for SimDisk {
         let node = inner.find(path).ok_or_else(missing)?;
         let outcome = inner.begin("sync directory", path)?;
         let fails = inner.note_sync() || outcome == Outcome::HalfDone;
-        let directory = inner.directory(node);
-        directory.unsynced.clear();
+        inner.directory(node).sync(fails);
         if fails {
             return Err(fault("sync directory", path, ErrorKind::Other));
         }
-        directory.durable = directory.now.clone();
         outcome.result("sync directory", path)
     }
 
@@ -592,18 +420,9 @@ impl DiskFile for SimFile {
         inner.faults.waiting -= 1;
         let outcome = inner.begin("sync", &self.path)?;
         let fails = inner.note_sync() || outcome == Outcome::HalfDone;
-        let content = inner.content(self.node);
-        let unsynced = std::mem::take(&mut content.unsynced);
+        inner.content(self.node).sync(fails);
         if fails {
-            // The pages count as clean from now on although they never reached the disk.
-            drop(unsynced);
             return Err(fault("sync", &self.path, ErrorKind::Other));
-        }
-        for change in unsynced {
-            match change {
-                Change::Write { at, bytes } => put(&mut content.durable, at, &bytes),
-                Change::Length(length) => content.durable.resize(length, 0),
-            }
         }
         outcome.result("sync", &self.path)
     }

@@ -5,11 +5,11 @@
 
 use crate::disk::{self, Disk, DiskError};
 use crate::types::{Offset, TopicId, TopicPartition};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const META: &str = "meta.properties";
 const CLEAN: &str = ".kafka_cleanshutdown";
@@ -19,6 +19,8 @@ const LOG_STARTS: &str = "log-start-offset-checkpoint";
 const PARTITION: &str = "partition.metadata";
 /// What a partition's directory ends in once it is to be removed.
 const DELETED_SUFFIX: &str = "-delete";
+/// What the directory of another topic ends in that was in a partition's way; never removed.
+const STRAY_SUFFIX: &str = "-stray";
 
 /// Why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +67,8 @@ pub(crate) struct LogDir {
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
+    /// Partitions that could not be opened. Guards the checkpoints' files too.
+    aside: Mutex<BTreeSet<TopicPartition>>,
 }
 
 /// A directory in a log directory that has a partition's name.
@@ -79,7 +83,7 @@ impl LogDir {
     /// Makes the directory when it is not there, locks it, and reads what it says. Nothing else
     /// is changed until [`Self::claim`].
     pub(crate) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, LogDirError> {
-        disk.create_dir(path)?;
+        create_durably(&*disk, path)?;
         let lock = lock(path)?;
         let meta = read_meta(&*disk, path)?;
         let was_clean = disk::read_file(&*disk, &path.join(CLEAN)).is_ok();
@@ -96,6 +100,7 @@ impl LogDir {
             was_clean,
             recovery_points,
             log_starts,
+            aside: Mutex::default(),
         })
     }
 
@@ -223,14 +228,37 @@ impl LogDir {
         topic_id: TopicId,
     ) -> Result<PathBuf, DiskError> {
         let path = self.partition_path(partition);
+        if self.disk.read_dir(&path).is_ok() && self.topic_id(&path)? != Some(topic_id) {
+            let stray = format!("{partition}.{}{STRAY_SUFFIX}", topic_id.simple());
+            tracing::warn!(directory = %path.display(), stray, "directory of another topic moved");
+            self.disk.rename(&path, &self.path.join(stray))?;
+        }
         self.disk.create_dir(&path)?;
         let id = crate::types::topic_id_text(topic_id);
         let content = format!("version: 0\ntopic_id: {id}");
-        // Nobody reads a directory that is being made, so it is written in place.
+        // Nobody reads a directory that is being made, so it is written in place; it is made
+        // durable with the first records, by [`Self::sync_identity`].
         let file = self.disk.open(&path.join(PARTITION), disk::Open::Create)?;
         file.truncate(0)?;
         file.write_at(&[content.as_bytes()], 0)?;
         Ok(path)
+    }
+
+    /// What the metadata in a partition's directory says; `None` when there is none.
+    fn topic_id(&self, partition: &Path) -> Result<Option<TopicId>, DiskError> {
+        match disk::read_file(&*self.disk, &partition.join(PARTITION)) {
+            Ok(content) => Ok(parse_partition_metadata(&content)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes durable which topic a partition's directory belongs to. Without that its records
+    /// could be taken for those of another topic of the same name.
+    pub(crate) fn sync_identity(&self, partition: &TopicPartition) -> Result<(), DiskError> {
+        let path = self.partition_path(partition);
+        self.disk.open(&path.join(PARTITION), disk::Open::Create)?.sync()?;
+        self.disk.sync_dir(&path)
     }
 
     /// All partitions' directories. Others are left alone; those whose deletion was begun are
@@ -243,12 +271,7 @@ impl LogDir {
                 continue;
             }
             let Some(partition) = parse_partition(&name) else { continue };
-            let metadata = disk::read_file(&*self.disk, &self.path.join(&name).join(PARTITION));
-            let topic_id = match metadata {
-                Ok(content) => parse_partition_metadata(&content),
-                Err(error) if error.is_not_found() => None,
-                Err(error) => return Err(error),
-            };
+            let topic_id = self.topic_id(&self.path.join(&name))?;
             found.push(Found { partition, topic_id });
         }
         Ok(found)
@@ -259,18 +282,44 @@ impl LogDir {
         self.path.join(format!("{partition}.{}{DELETED_SUFFIX}", unique.simple()))
     }
 
+    /// Remembers that a partition could not be opened: what the checkpoints say of it stands, and
+    /// no stop counts as clean, for the next start must find it damaged again and not cut it.
+    pub(crate) fn set_aside(&self, partition: &TopicPartition) {
+        self.aside().insert(partition.clone());
+    }
+
+    /// Whether a partition could not be opened.
+    pub(crate) fn is_set_aside(&self, partition: &TopicPartition) -> bool {
+        self.aside().contains(partition)
+    }
+
+    /// Gives up the partitions of a deleted topic that could not be opened, and says which.
+    pub(crate) fn forget_set_aside(&self, topic: &str) -> Vec<TopicPartition> {
+        let of_topic = |partition: &TopicPartition| &*partition.topic == topic;
+        self.aside().extract_if(.., of_topic).collect()
+    }
+
+    fn aside(&self) -> MutexGuard<'_, BTreeSet<TopicPartition>> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes up to where each log is durable, and where each begins.
     pub(crate) fn write_checkpoints(
         &self,
         recovery_points: &BTreeMap<TopicPartition, Offset>,
         log_starts: &BTreeMap<TopicPartition, Offset>,
     ) -> Result<(), DiskError> {
-        let write = |name, entries| {
-            let content = encode_checkpoint(entries);
+        let aside = self.aside();
+        let write = |name, entries: &BTreeMap<_, _>, read: &HashMap<_, _>| {
+            let mut entries = entries.clone();
+            for partition in &*aside {
+                entries.extend(read.get(partition).map(|offset| (partition.clone(), *offset)));
+            }
+            let content = encode_checkpoint(&entries);
             disk::replace_file(&*self.disk, &self.path.join(name), content.as_bytes())
         };
-        write(LOG_STARTS, log_starts)?;
-        write(RECOVERY_POINTS, recovery_points)
+        write(LOG_STARTS, log_starts, &self.log_starts)?;
+        write(RECOVERY_POINTS, recovery_points, &self.recovery_points)
     }
 
     /// Lets another process have it, once nothing more is written here.
@@ -282,8 +331,25 @@ impl LogDir {
 
     /// Says that every log was closed, and is durable.
     pub(crate) fn mark_clean(&self) -> Result<(), DiskError> {
+        if !self.aside().is_empty() {
+            let directory = self.path.display();
+            tracing::warn!(%directory, "not marked clean, partitions could not be opened");
+            return Ok(());
+        }
         disk::replace_file(&*self.disk, &self.path.join(CLEAN), b"{\"version\":0}")
     }
+}
+
+/// Makes a directory that is still there after a loss of power, with those above it.
+fn create_durably(disk: &dyn Disk, path: &Path) -> Result<(), DiskError> {
+    let is_missing = |path: &&Path| disk.read_dir(path).is_err_and(|error| error.is_not_found());
+    let missing: Vec<_> = path.ancestors().take_while(is_missing).collect();
+    disk.create_dir(path)?;
+    for made in missing {
+        let above = made.parent().filter(|above| !above.as_os_str().is_empty());
+        disk.sync_dir(above.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
 }
 
 fn lock(path: &Path) -> Result<File, LogDirError> {

@@ -80,6 +80,10 @@ impl View {
         Ok(LogPosition { offset, segment: segment.base(), position })
     }
 
+    fn first_base(&self) -> Option<Offset> {
+        self.segments.first().map(|segment| segment.base())
+    }
+
     fn limit(&self, up_to: UpTo) -> LogPosition {
         match up_to {
             UpTo::HighWatermark => self.high_watermark,
@@ -98,25 +102,30 @@ impl Log {
         at_least_one: bool,
         up_to: UpTo,
     ) -> Result<Option<LogSlice>, ReadError> {
-        let view = self.view.load_full();
-        if from < view.start || from > view.end.offset {
-            return Err(ReadError::OutOfRange {
-                asked: from,
-                start: view.start,
-                end: view.end.offset,
-            });
-        }
-        match self.read_view(&view, from, (bytes_max, at_least_one), up_to) {
-            // The segment was removed after the view was taken; the new view says what is there.
-            Err(ReadError::Log(LogError::Disk(error))) if error.is_not_found() => {
-                let view = self.view.load_full();
-                if from < view.start {
-                    let (start, end) = (view.start, view.end.offset);
-                    return Err(ReadError::OutOfRange { asked: from, start, end });
-                }
-                self.read_view(&view, from, (bytes_max, at_least_one), up_to)
+        self.with_view(|view| {
+            if from < view.start || from > view.end.offset {
+                let (start, end) = (view.start, view.end.offset);
+                return Ok(Err(ReadError::OutOfRange { asked: from, start, end }));
             }
-            other => other,
+            self.read_view(view, from, (bytes_max, at_least_one), up_to).map(Ok)
+        })?
+    }
+
+    /// Looks at what there is, and again when a segment was removed meanwhile: its file is then
+    /// missing, and nothing has failed.
+    fn with_view<T>(&self, look: impl Fn(&View) -> Result<T, LogError>) -> Result<T, LogError> {
+        let mut view = self.view.load_full();
+        loop {
+            match look(&view) {
+                Err(LogError::Disk(error)) if error.is_not_found() => {
+                    let newer = self.view.load_full();
+                    if newer.first_base() == view.first_base() {
+                        return Err(error.into());
+                    }
+                    view = newer;
+                }
+                other => return other,
+            }
         }
     }
 
@@ -126,7 +135,7 @@ impl Log {
         from: Offset,
         (bytes_max, at_least_one): (u32, bool),
         up_to: UpTo,
-    ) -> Result<Option<LogSlice>, ReadError> {
+    ) -> Result<Option<LogSlice>, LogError> {
         let limit = view.limit(up_to);
         if from >= limit.offset {
             return Ok(None);
@@ -158,19 +167,29 @@ impl Log {
 
     /// The first record below the high watermark that is as late as `timestamp` (KIP-79).
     pub(crate) fn find_time(&self, timestamp: Timestamp) -> Result<Option<TimeFound>, LogError> {
-        let view = self.view.load_full();
-        for segment in view.segments.iter() {
-            if segment.base() > view.high_watermark.segment {
+        self.with_view(|view| view.find_time(timestamp))
+    }
+
+    /// The first record with the latest timestamp below the high watermark (KIP-734).
+    pub(crate) fn find_latest_time(&self) -> Result<Option<TimeFound>, LogError> {
+        self.with_view(View::find_latest_time)
+    }
+}
+
+impl View {
+    fn find_time(&self, timestamp: Timestamp) -> Result<Option<TimeFound>, LogError> {
+        for segment in self.segments.iter() {
+            if segment.base() > self.high_watermark.segment {
                 break;
             }
-            let end = view.end_in(segment, view.high_watermark);
-            let behind = view.segments.get(view.segment_index(segment.base()) + 1);
-            if behind.is_some_and(|next| next.base() <= view.start) {
+            let end = self.end_in(segment, self.high_watermark);
+            let behind = self.segments.get(self.segment_index(segment.base()) + 1);
+            if behind.is_some_and(|next| next.base() <= self.start) {
                 continue;
             }
-            let mut from = view.start;
+            let mut from = self.start;
             while let Some(found) = segment.locate_time(timestamp, from, end)? {
-                if let Some(record) = first_as_late(segment, found, timestamp, view.start)? {
+                if let Some(record) = first_as_late(segment, found, timestamp, self.start)? {
                     return Ok(Some(record));
                 }
                 from = found.header.last_offset() + 1;
@@ -179,11 +198,9 @@ impl Log {
         Ok(None)
     }
 
-    /// The first record with the latest timestamp below the high watermark (KIP-734).
-    pub(crate) fn find_latest_time(&self) -> Result<Option<TimeFound>, LogError> {
-        let view = self.view.load_full();
+    fn find_latest_time(&self) -> Result<Option<TimeFound>, LogError> {
         let mut latest = Timestamp::NONE;
-        for segment in view.segments.iter() {
+        for segment in self.segments.iter() {
             latest = latest.max(segment.latest()?.0);
         }
         if latest == Timestamp::NONE {
@@ -193,31 +210,31 @@ impl Log {
             return Ok(Some(found));
         }
         // That record is deleted, or not committed yet.
-        match self.latest_in_sight(&view)? {
+        match self.latest_in_sight()? {
             Timestamp::NONE => Ok(None),
             latest => self.find_time(latest),
         }
     }
 
     /// The latest timestamp of all records between the log's start and the high watermark.
-    fn latest_in_sight(&self, view: &View) -> Result<Timestamp, LogError> {
+    fn latest_in_sight(&self) -> Result<Timestamp, LogError> {
         let mut latest = Timestamp::NONE;
-        for segment in &view.segments[view.segment_index(view.start)..] {
-            if segment.base() > view.high_watermark.segment {
+        for segment in &self.segments[self.segment_index(self.start)..] {
+            if segment.base() > self.high_watermark.segment {
                 break;
             }
-            let end = view.end_in(segment, view.high_watermark);
-            let Some(first) = segment.locate(view.start, end)? else { continue };
+            let end = self.end_in(segment, self.high_watermark);
+            let Some(first) = segment.locate(self.start, end)? else { continue };
             let file = segment.file()?;
             let mut scanner = HeadScanner::new(&*file, segment.base(), first.position, end);
             while let Some((position, header)) = scanner.next()? {
-                if header.base_offset >= view.start {
+                if header.base_offset >= self.start {
                     latest = latest.max(header.max_timestamp);
                     continue;
                 }
                 // The latest of its records may be a deleted one.
                 each_record(segment, Located { position, header }, &mut |offset, time| {
-                    if offset >= view.start {
+                    if offset >= self.start {
                         latest = latest.max(time);
                     }
                     ControlFlow::Continue(())

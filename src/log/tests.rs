@@ -1,8 +1,10 @@
 //! The log as a whole: append, read, roll, forget, and open again.
 
 mod crash;
+mod directory;
 mod faults;
 mod history;
+mod threads;
 mod workload;
 
 use super::read::UpTo;
