@@ -166,6 +166,13 @@ def broker_timestamps():
     same((1, acked.timestamp), (record.timestamp_type, record.timestamp))
 
 
+def subscribe(reader, name):
+    """Knows the topic's partitions first: a leader that does not assigns nothing, and kafka-python
+    may then wait for its next refresh of the metadata, minutes later."""
+    until(lambda: reader.partitions_for_topic(name))
+    reader.subscribe([name])
+
+
 def balance(members, want):
     def settled():
         for member in members:
@@ -179,9 +186,9 @@ def groups(label, assignor):
     settings = {"group_id": group, "partition_assignment_strategy": [assignor],
                 "session_timeout_ms": 6000, "heartbeat_interval_ms": 300}
     first, second = consumer(**settings), consumer(**settings)
-    first.subscribe([name])
+    subscribe(first, name)
     balance([first], [4])
-    second.subscribe([name])
+    subscribe(second, name)
     balance([first, second], [2, 2])
     for partition in range(4):
         produce(name, texts(25), partition=partition)
@@ -225,7 +232,7 @@ while True:
 def crash():
     name, group = topic("crash", 4), f"{RUN}-kp-crash"
     ours = consumer(group_id=group, session_timeout_ms=6000, heartbeat_interval_ms=300)
-    ours.subscribe([name])
+    subscribe(ours, name)
     balance([ours], [4])
     other = subprocess.Popen([sys.executable, "-c", MEMBER, name, group], stdout=subprocess.DEVNULL)
     try:
@@ -241,11 +248,11 @@ def static_member():
     name, group = topic("static", 2), f"{RUN}-kp-static"
     settings = {"group_id": group, "group_instance_id": "one", "session_timeout_ms": 30000}
     first = consumer(**settings)
-    first.subscribe([name])
+    subscribe(first, name)
     balance([first], [2])
     # A second one under the same name takes its place; the first is told so.
     second = consumer(**settings)
-    second.subscribe([name])
+    subscribe(second, name)
     balance([second], [2])
     try:
         until(lambda: first.commit({TopicPartition(name, 0): OffsetAndMetadata(1, "", -1)}), 3)
@@ -275,7 +282,7 @@ def group_admin():
     name, group = topic("administered"), f"{RUN}-kp-administered"
     produce(name, texts(10))
     reader = consumer(group_id=group, client_id="the-member", session_timeout_ms=6000)
-    reader.subscribe([name])
+    subscribe(reader, name)
     take(reader, 10)
     reader.commit()
     seen = admin.describe_groups([group])[group]

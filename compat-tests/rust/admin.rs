@@ -277,6 +277,14 @@ fn a_topic_made_again_is_another_topic_also_after_a_restart() {
     let answer: DeleteTopicsResponse = client.ask(ApiKey::DeleteTopics, 6, &request);
     assert_eq!(answer.responses[0].error_code, UNKNOWN_TOPIC_ID);
     client.create("again", 1, &[]);
+    // Asked by id; the Java client leaves the name empty, not null.
+    for (id, code) in [(old, UNKNOWN_TOPIC_ID), (topic_id(&mut client, "again"), NONE)] {
+        let asked =
+            MetadataRequestTopic::default().with_topic_id(id).with_name(Some(topic_name("")));
+        let request = MetadataRequest::default().with_topics(Some(vec![asked]));
+        let answer: MetadataResponse = client.ask(ApiKey::Metadata, 12, &request);
+        assert_eq!((answer.topics[0].error_code, answer.topics[0].topic_id), (code, id));
+    }
     let new = topic_id(&mut client, "again");
     assert_ne!(old, new);
     for _ in 0..5 {

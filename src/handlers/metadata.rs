@@ -68,11 +68,15 @@ fn answer(
     asked: &MetadataRequestTopic,
     (create, operations): (bool, i32),
 ) -> MetadataResponseTopic {
-    let Some(name) = &asked.name else {
-        return match picture.by_id.get(&asked.topic_id) {
-            Some(topic) => row(topic, operations),
-            None => failed(None, ErrorCode::UnknownTopicId).with_topic_id(asked.topic_id),
-        };
+    // Clients that ask by id send no name or an empty one.
+    let name = match &asked.name {
+        Some(name) if asked.topic_id.is_nil() => name,
+        Some(_) | None => {
+            return match picture.by_id.get(&asked.topic_id) {
+                Some(topic) => row(topic, operations),
+                None => failed(None, ErrorCode::UnknownTopicId).with_topic_id(asked.topic_id),
+            };
+        }
     };
     if let Some(topic) = picture.topics.get(name.as_str()) {
         return row(topic, operations);
