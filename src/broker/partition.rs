@@ -3,6 +3,7 @@
 use super::waiters::Waiters;
 use crate::clock;
 use crate::config::{CompressionType, FlushBeforeAck, TimestampKind, TopicConfig};
+use crate::disk::DiskError;
 use crate::limits;
 use crate::log::{
     AppendError, Appended, Log, LogConfig, LogDir, LogError, LogSlice, ReadError, TimeFound, UpTo,
@@ -168,7 +169,10 @@ impl Partition {
     ) -> Result<Appended, Refusal> {
         let result = self.append_checked(bytes, now);
         match &result {
-            Ok(_) => Traffic::add(&self.traffic.bytes_in, bytes.len() as u64),
+            Ok(_) => {
+                Traffic::add(&self.traffic.bytes_in, bytes.len() as u64);
+                self.dir.note_written(bytes.len());
+            }
             Err(_) => Traffic::add(&self.traffic.failed_produces, 1),
         }
         result
@@ -227,16 +231,23 @@ impl Partition {
                 records: Vec::new(),
             },
             AppendError::Failed => storage_error(),
-            // A partial write was cut back: what was there stands, and space may return.
-            AppendError::Disk(disk) if disk.is_full() => {
-                self.dir.note_full();
-                tracing::error!(partition = %self.name, error = %disk, "disk full");
-                storage_error()
-            }
             AppendError::Disk(disk) => {
-                self.storage_failed(&disk);
+                self.disk_failed(&disk);
                 storage_error()
             }
+        }
+    }
+
+    /// Where space, descriptors or memory ran out, what was there stands (a partial write was cut
+    /// back) and more may come; after any other failure the log directory is out of use.
+    fn disk_failed(&self, error: &DiskError) {
+        if error.is_full() {
+            self.dir.note_full();
+            tracing::error!(partition = %self.name, %error, "disk full");
+        } else if error.is_shortage() {
+            tracing::error!(partition = %self.name, %error, "out of descriptors or memory");
+        } else {
+            self.storage_failed(error);
         }
     }
 
@@ -341,7 +352,7 @@ impl Partition {
                 ErrorCode::KafkaStorageError
             }
             LogError::Disk(error) => {
-                self.storage_failed(error);
+                self.disk_failed(error);
                 ErrorCode::KafkaStorageError
             }
         }

@@ -56,6 +56,7 @@ pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
     let cluster_id = cluster_id(&*store, known.unwrap_or_else(|| topic_id_text(ids.next())))?;
     for dir in &dirs {
         dir.claim(&cluster_id, config.node_id, ids.next())?;
+        dir.look_at_space(config.log_dir_reserve).map_err(LogDirError::Disk)?;
     }
     let node = BrokerId(config.node_id);
     let metadata = Arc::new(Metadata::load(&*store, vec![node])?);

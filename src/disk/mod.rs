@@ -32,6 +32,13 @@ impl DiskError {
         )
     }
 
+    /// Whether descriptors or memory ran out, which says nothing of the disk.
+    pub(crate) fn is_shortage(&self) -> bool {
+        let short = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOMEM];
+        let code = self.source.raw_os_error();
+        code.is_some_and(|code| short.iter().any(|errno| errno.raw_os_error() == code))
+    }
+
     /// Whether the file or directory is not there.
     pub(crate) fn is_not_found(&self) -> bool {
         self.source.kind() == io::ErrorKind::NotFound
@@ -133,4 +140,22 @@ fn write_beside(
         file.sync()?;
     }
     disk.rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shortages_heal() {
+        let error = |code| DiskError {
+            operation: "open",
+            path: PathBuf::new(),
+            source: io::Error::from_raw_os_error(code),
+        };
+        let (full, quota, descriptors, io) = (error(28), error(122), error(24), error(5));
+        assert!(full.is_full() && quota.is_full() && !full.is_shortage());
+        assert!(descriptors.is_shortage() && !descriptors.is_full());
+        assert!(!io.is_full() && !io.is_shortage());
+    }
 }

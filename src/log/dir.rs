@@ -8,7 +8,7 @@ use crate::types::{Offset, TopicId, TopicPartition};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const META: &str = "meta.properties";
@@ -62,8 +62,9 @@ pub(crate) struct LogDir {
     /// Holds the lock until it is released or the process ends.
     lock: File,
     offline: AtomicBool,
-    nearly_full: AtomicBool,
     partitions: AtomicUsize,
+    /// Bytes that producers may still write before the reserve is reached.
+    room: AtomicI64,
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
@@ -95,8 +96,8 @@ impl LogDir {
             meta,
             lock,
             offline: AtomicBool::new(false),
-            nearly_full: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
+            room: AtomicI64::new(i64::MAX),
             was_clean,
             recovery_points,
             log_starts,
@@ -182,27 +183,36 @@ impl LogDir {
 
     /// Whether the reserve is reached, so that producers are refused while reads go on.
     pub(crate) fn is_nearly_full(&self) -> bool {
-        self.nearly_full.load(Ordering::Relaxed)
+        self.room.load(Ordering::Relaxed) <= 0
+    }
+
+    /// Counts what was written since the space was last looked at.
+    pub(crate) fn note_written(&self, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.room.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Refuses producers until [`Self::look_at_space`] finds room again.
     pub(crate) fn note_full(&self) {
-        self.nearly_full.store(true, Ordering::Relaxed);
+        self.room.store(0, Ordering::Relaxed);
     }
 
     /// Compares the free space with `reserve` bytes, or with the smaller of 5 % and 1 GiB.
     pub(crate) fn look_at_space(&self, reserve: Option<u64>) -> Result<(), DiskError> {
         let space = self.disk.space(&self.path)?;
         let reserve = reserve.unwrap_or_else(|| (space.total / 20).min(1 << 30));
-        let full = space.free <= reserve;
-        if self.nearly_full.swap(full, Ordering::Relaxed) != full {
-            let directory = self.path.display();
-            let free = space.free;
-            if full {
+        let room = i64::try_from(space.free.saturating_sub(reserve)).unwrap_or(i64::MAX);
+        let was_full = self.room.swap(room, Ordering::Relaxed) <= 0;
+        let directory = self.path.display();
+        let free = space.free;
+        match (was_full, room == 0) {
+            (false, true) => {
                 tracing::error!(%directory, free, reserve, "reserve reached, refusing produce");
-            } else {
+            }
+            (true, false) => {
                 tracing::info!(%directory, free, reserve, "space is back, taking produce");
             }
+            (false, false) | (true, true) => {}
         }
         Ok(())
     }

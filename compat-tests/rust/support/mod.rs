@@ -154,10 +154,15 @@ pub fn wait_for<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
 
 impl Client {
     pub fn connect(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("connect");
-        stream.set_read_timeout(Some(PATIENCE)).expect("timeout");
-        stream.set_nodelay(true).expect("nodelay");
-        Self { stream, correlation_id: 0 }
+        Self::try_connect(address).expect("connect")
+    }
+
+    /// A connection, when somebody takes one.
+    pub fn try_connect(address: &str) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, correlation_id: 0 })
     }
 
     /// The whole frame of a request, with its length.

@@ -4,9 +4,10 @@
 use super::workload::Workload;
 use crate::disk::sim::Dice;
 
-/// How many seeds a test runs: few by default, as many as `CRASH_SEEDS` says in long runs.
+/// How many seeds a test runs: `few`, times what `CRASH_TIMES` says in long runs.
 fn seeds(few: u64) -> u64 {
-    std::env::var("CRASH_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(few)
+    let times = std::env::var("CRASH_TIMES").ok().and_then(|times| times.parse().ok());
+    few * times.unwrap_or(1)
 }
 
 /// Runs until the power goes at `operation`, then recovers, losing power once more meanwhile
@@ -44,7 +45,7 @@ fn told<T>(what: &str, run: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
 
 #[test]
 fn a_log_survives_a_loss_of_power_at_every_operation() {
-    for seed in 0..seeds(3) {
+    for seed in 0..seeds(2) {
         for operation in 2..operations(seed, 40) {
             for reaches in [false, true] {
                 told(&format!("seed {seed}, operation {operation}, reaches {reaches}"), || {
@@ -57,7 +58,7 @@ fn a_log_survives_a_loss_of_power_at_every_operation() {
 
 #[test]
 fn a_recovery_that_loses_power_itself_loses_nothing() {
-    for seed in 0..seeds(30) {
+    for seed in 0..seeds(20) {
         let mut dice = Dice::new(seed ^ 0xf00d);
         let operation = 2 + dice.below(operations(seed, 40) - 2);
         for again in 0..12 {
@@ -71,7 +72,7 @@ fn a_recovery_that_loses_power_itself_loses_nothing() {
 
 #[test]
 fn a_log_survives_many_losses_of_power_one_after_the_other() {
-    for seed in 0..seeds(60) {
+    for seed in 0..seeds(40) {
         told(&format!("seed {seed}"), || {
             let mut work = Workload::new(seed);
             let mut dice = Dice::new(seed ^ 0xbeef);

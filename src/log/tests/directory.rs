@@ -157,3 +157,25 @@ fn a_stray_directory_is_moved_out_of_a_new_partitions_way() {
     let expected = Found { partition, topic_id: Some(ID) };
     assert_eq!(found(&disk, root.path()), [expected]);
 }
+
+/// Space was looked at once a second: a fast producer ate the reserve before anybody looked, and
+/// offset commits failed too.
+#[test]
+fn the_reserve_is_kept_also_between_two_looks() {
+    let root = tempfile::tempdir().expect("directory");
+    let disk = SimDisk::default();
+    let dir = open(&disk, root.path());
+    disk.set_room(Some(1_000));
+    dir.look_at_space(Some(300)).expect("look");
+    dir.note_written(600);
+    assert!(!dir.is_nearly_full());
+    dir.note_written(100);
+    assert!(dir.is_nearly_full());
+    dir.look_at_space(Some(300)).expect("look");
+    assert!(!dir.is_nearly_full());
+    dir.note_full();
+    assert!(dir.is_nearly_full());
+    disk.set_room(Some(300));
+    dir.look_at_space(Some(300)).expect("look");
+    assert!(dir.is_nearly_full());
+}

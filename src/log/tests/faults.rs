@@ -36,6 +36,16 @@ fn lose_all_unsynced(disk: &SimDisk) -> SimDisk {
     disk.crash_keeping(0)
 }
 
+fn wait_for_a_sync(disk: &SimDisk) {
+    for _ in 0..20_000 {
+        if disk.waiting_syncs() > 0 {
+            return;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(1));
+    }
+    panic!("nothing is synced");
+}
+
 fn send(log: &Log, producer: i64, sequence: i32) -> Result<Appended, AppendError> {
     let mut builder = BatchBuilder::new(NOW);
     builder.push(NewRecord { value: Some(&[7; 60]), ..NewRecord::default() });
@@ -104,9 +114,7 @@ fn appends_go_on_while_a_sync_is_stuck() {
     disk.hold_syncs(true);
     std::thread::scope(|scope| {
         let flushing = scope.spawn(|| log.flush());
-        while disk.waiting_syncs() == 0 {
-            std::thread::yield_now();
-        }
+        wait_for_a_sync(&disk);
         fill(&log, 5);
         assert_eq!(read_all(&log, Offset(0)).len(), 6);
         disk.hold_syncs(false);
@@ -314,18 +322,35 @@ fn a_log_that_ends_before_its_start_goes_on_at_its_start() {
 /// Deleting everything and losing the name of the new, empty segment made offsets begin again.
 #[test]
 fn retention_removes_nothing_before_what_follows_is_durable() {
-    for seed in 0..50 {
-        let disk = disk();
-        let log = open_sim(&disk, OpenHow::NEW);
-        fill(&log, 6);
-        log.flush().expect("flush");
-        log.configure(LogConfig { retention_ms: 0, ..small() });
-        let removed = log.retain(Timestamp(5_000)).expect("retain");
-        assert_eq!((log.view().start, log.size()), (Offset(12), 0));
-        removed.files.iter().for_each(|file| disk.remove_file(file).expect("remove"));
-        let log = open_sim(&disk.crash(seed), after_crash(0));
-        assert_eq!(log.view().end.offset, Offset(12), "seed {seed}");
+    for operation in 0..40 {
+        for seed in 0..20 {
+            let disk = disk();
+            let log = open_sim(&disk, OpenHow::NEW);
+            fill(&log, 6);
+            log.flush().expect("flush");
+            log.configure(LogConfig { retention_ms: 0, ..small() });
+            disk.power_off_at(disk.operations() + operation, seed % 2 == 0);
+            match log.retain(Timestamp(5_000)) {
+                Ok(_) => assert_eq!((log.view().start, log.size()), (Offset(12), 0)),
+                Err(_) => assert!(operation < 39, "retention takes more operations"),
+            }
+            let log = open_sim(&disk.crash(seed), after_crash(0));
+            assert_eq!(log.view().end.offset, Offset(12), "operation {operation}, seed {seed}");
+        }
     }
+}
+
+#[test]
+fn nothing_above_the_high_watermark_is_deleted() {
+    let disk = disk();
+    let log = open_sim(&disk, OpenHow::NEW);
+    fill(&log, 2);
+    let bytes = batch(1, &["not committed"]);
+    let valid = validate(&bytes, &rules(), NOW).expect("valid");
+    log.append_as_leader(&valid, EPOCH, NOW).expect("append");
+    assert_eq!(log.delete_before(Offset(5)), None);
+    assert_eq!(log.delete_before(Offset(4)), Some(Offset(4)));
+    assert_eq!(log.view().start, Offset(4));
 }
 
 // Hints that are lost or wrong.
@@ -398,8 +423,9 @@ fn a_flipped_bit_in_an_index_changes_no_answer() {
         let disk = disk();
         let log = open_sim(&disk, OpenHow::NEW);
         log.configure(LogConfig { segment_bytes: 1 << 20, ..small() });
-        for time in 0..40 {
-            append(&log, &batch(time * 10, &["some value", "other value"])).expect("append");
+        for number in 0..40 {
+            let time = if number == 20 { 5_000 } else { number * 10 };
+            append(&log, &batch(time, &["some value", "other value"])).expect("append");
         }
         log.close().expect("close");
         disk
@@ -411,13 +437,15 @@ fn a_flipped_bit_in_an_index_changes_no_answer() {
             disk.damage(&name, at);
             let log = open_sim(&disk, clean());
             assert_eq!(read_all(&log, Offset(0)).len(), 40, "{extension} {at}");
-            for time in 0..40 {
-                let found = log.find_time(Timestamp(time * 10 - 3)).expect("find");
+            for number in 0..40i64 {
+                let found = log.find_time(Timestamp(number * 10 - 3)).expect("find");
                 let found = found.map(|found| found.offset);
-                assert_eq!(found, Some(Offset(time * 2)), "{extension} {at}");
+                assert_eq!(found, Some(Offset(number.min(20) * 2)), "{extension} {at}");
             }
+            let log = open_sim(&disk, clean());
             let latest = log.find_latest_time().expect("find").map(|found| found.timestamp);
-            assert_eq!(latest, Some(Timestamp(390)), "{extension} {at}");
+            assert_eq!(latest, Some(Timestamp(5_000)), "{extension} {at}");
+            assert_eq!(log.find_time(Timestamp(5_001)).expect("find"), None, "{extension} {at}");
         }
     }
 }
@@ -457,9 +485,7 @@ fn what_is_appended_while_the_log_closes_is_durable_or_refused() {
     disk.hold_syncs(true);
     std::thread::scope(|scope| {
         let closing = scope.spawn(|| log.close());
-        while disk.waiting_syncs() == 0 {
-            std::thread::yield_now();
-        }
+        wait_for_a_sync(&disk);
         fill(&log, 1);
         disk.hold_syncs(false);
         assert_eq!(closing.join().expect("close").expect("close"), Offset(4));

@@ -120,13 +120,18 @@ impl Workload {
     }
 
     fn other(&mut self) -> Option<()> {
-        match self.dice.below(4) {
+        match self.dice.below(5) {
             0 => self.epoch = LeaderEpoch(self.epoch.0 + 1),
             1 => {
                 let config = settings(&mut self.dice);
                 self.log().configure(config);
             }
             2 => self.repeat(),
+            3 => {
+                // The process is killed; the disk keeps running.
+                self.log = None;
+                self.open()?;
+            }
             _ => {
                 self.log().close().ok()?;
                 self.history.flushed = self.log().view().end.offset;
@@ -229,10 +234,12 @@ impl Workload {
     }
 
     fn retain(&mut self) -> Option<()> {
-        let bytes = i64::try_from(self.dice.below(6_000)).expect("small");
+        let retention_bytes = i64::try_from(self.dice.below(6_000)).expect("small");
+        // Now and then everything is too old.
+        let retention_ms = if self.dice.chance(20) { 0 } else { -1 };
         let config = LogConfig::clone(&self.log().config());
-        self.log().configure(LogConfig { retention_bytes: bytes, ..config });
-        let removed = self.log().retain(Timestamp(self.now));
+        self.log().configure(LogConfig { retention_bytes, retention_ms, ..config });
+        let removed = self.log().retain(Timestamp(self.now + 1));
         self.history.start = self.history.start.max(self.log().view().start);
         for path in removed.ok()?.files {
             if self.dice.chance(50) {

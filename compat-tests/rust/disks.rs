@@ -1,0 +1,260 @@
+//! Disks that lose power and disks that are full, where this machine permits mounting them.
+//! `ROUNDS` says how often the power goes; `REQUIRE_POWER_LOSS=1` and `REQUIRE_DISK_FULL=1` make
+//! it a failure when a test cannot run.
+
+mod chaos;
+mod support;
+
+use chaos::load::{Found, Load, STORAGE_ERROR};
+use chaos::mounts::{Mount, permitted};
+use chaos::process::{Process, commit, committed, find_coordinator, try_ask};
+use chaos::{Dice, times};
+use kafka_protocol::messages::{ApiKey, DeleteTopicsRequest, DeleteTopicsResponse};
+use std::collections::BTreeMap;
+use std::path::Path;
+use support::*;
+
+const POWER_LOSS: &str = "REQUIRE_POWER_LOSS";
+const DISK_FULL: &str = "REQUIRE_DISK_FULL";
+
+/// A disk whose power can be cut here, tried out.
+fn frail_disk(dir: &Path) -> Option<Mount> {
+    let mut mount = permitted(POWER_LOSS, Mount::ext4(dir, 256))?;
+    std::fs::write(mount.path.join("unsynced"), [1; 100_000]).expect("write");
+    permitted(POWER_LOSS, mount.cut_power())?;
+    mount.restore();
+    let there = mount.path.join("unsynced").exists();
+    assert!(!there, "what was not synced survived: this cuts no power");
+    Some(mount)
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_with_the_power() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mut mount) = frail_disk(dir.path()) else { return };
+    let settings = [
+        ("log.segment.bytes", "40000"),
+        ("log.flush.offset.checkpoint.interval.ms", "50"),
+        ("offsets.topic.num.partitions", "3"),
+    ];
+    let mut broker = Process::new(&mount.path.join("logs"), dir.path(), &settings);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    assert_eq!(client.create("load", 1, &[]), 0);
+    find_coordinator(&mut client, "group").expect("an answer");
+    // The producers go on over every loss, and send again what was not answered.
+    let load = Load::start(broker.port, "load", 2, 300);
+    let mut dice = Dice(times("SEED", 11));
+    for round in 0..times("ROUNDS", 2) {
+        let offset = i64::try_from(round).expect("small");
+        wait_for("a commit", || {
+            let mut client = broker.connect()?;
+            (commit(&mut client, "group", "load", offset).ok()? == 0).then_some(())
+        });
+        let topic = format!("made-{round}");
+        let mut client = broker.connect().expect("a connection");
+        assert_eq!(client.create(&topic, 1, &[]), 0);
+        assert_eq!(client.produce(&topic, 0, -1, batch(now_ms(), &[b"x"])).error_code, 0);
+        load.wait_for(1 + dice.below(80));
+        mount.cut_power().expect("power cut");
+        let acknowledged = load.acknowledgements();
+        broker.kill();
+        mount.restore();
+        broker.start();
+        let mut client = broker.connect().expect("a connection");
+        let found = Found::read(&mut client, "load", 0);
+        assert_eq!(found.missing(&acknowledged), [], "round {round}");
+        assert_eq!(client.offset(&topic, 0, -1).2, 1, "round {round}");
+        wait_for("the group's offset", || match committed(&mut client, "group", "load") {
+            Ok(Ok(found)) => {
+                assert_eq!(found, offset, "round {round}");
+                Some(())
+            }
+            Ok(Err(code)) => {
+                assert!([14, 15, 16].contains(&code), "error {code}");
+                None
+            }
+            Err(error) => panic!("{error}"),
+        });
+    }
+    let acknowledged = load.finish();
+    let mut client = broker.connect().expect("a connection");
+    assert_eq!(Found::read(&mut client, "load", 0).missing(&acknowledged), []);
+    assert!(broker.stop(), "a clean stop");
+}
+
+/// The same without flushing must show a loss, or the test above proves nothing.
+#[test]
+fn without_flushing_the_loss_of_power_shows() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mut mount) = frail_disk(dir.path()) else { return };
+    let settings = [("ottla.flush.before.ack", "never")];
+    let mut broker = Process::new(&mount.path.join("logs"), dir.path(), &settings);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    assert_eq!(client.create("load", 1, &[]), 0);
+    let load = Load::start(broker.port, "load", 2, 300);
+    load.wait_for(50);
+    mount.cut_power().expect("power cut");
+    broker.kill();
+    let acknowledged = load.abandon();
+    mount.restore();
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    let missing = Found::read(&mut client, "load", 0).missing(&acknowledged);
+    assert!(!missing.is_empty(), "everything survived without a sync");
+}
+
+/// Produces until the broker refuses; gives how many were taken.
+fn fill(client: &mut Client, topic: &str) -> i64 {
+    let mut taken = 0;
+    loop {
+        let mut value = taken.to_string().into_bytes();
+        value.resize(100_000, b'.');
+        let answer = client.produce(topic, 0, -1, batch(now_ms(), &[&value]));
+        match answer.error_code {
+            0 => assert_eq!(answer.base_offset, taken),
+            STORAGE_ERROR => return taken,
+            code => panic!("error {code}"),
+        }
+        taken += 1;
+        assert!(taken < 5_000, "the disk is never full");
+    }
+}
+
+/// Everything that was taken can be read.
+fn read_back(client: &mut Client, topic: &str, taken: i64) {
+    assert_eq!(client.offset(topic, 0, -1).2, taken);
+    for offset in 0..taken {
+        let row = client.fetch(topic, 0, offset);
+        assert_eq!(row.error_code, 0, "at {offset}");
+        let mut records = row.records.expect("records");
+        let first = kafka_protocol::records::RecordBatchDecoder::decode(&mut records);
+        let value = first.expect("a sound batch").records[0].value.clone().expect("a value");
+        assert!(value.starts_with(format!("{offset}.").as_bytes()), "at {offset}");
+    }
+}
+
+fn resume(broker: &Process, topic: &str, taken: i64) {
+    let answer = wait_for("space to be noticed", || {
+        let answer = broker.connect()?.produce(topic, 0, -1, batch(now_ms(), &[b"back"]));
+        (answer.error_code == 0).then_some(answer)
+    });
+    assert_eq!(answer.base_offset, taken);
+}
+
+/// operate-first/apps#676, strimzi#7484.
+#[test]
+fn a_full_disk_refuses_producers_serves_readers_and_heals() {
+    for reserve in ["0", "3000000"] {
+        let dir = tempfile::tempdir().expect("directory");
+        let Some(mount) = permitted(DISK_FULL, Mount::tmpfs(dir.path(), 32)) else { return };
+        let settings = [
+            ("ottla.log.dir.reserve", reserve),
+            ("log.segment.bytes", "1000000"),
+            ("offsets.topic.num.partitions", "1"),
+        ];
+        let mut broker = Process::new(&mount.path.join("logs"), dir.path(), &settings);
+        broker.start();
+        let mut client = broker.connect().expect("a connection");
+        client.create("full", 1, &[]);
+        client.create("ballast", 1, &[]);
+        find_coordinator(&mut client, "group").expect("an answer");
+        for _ in 0..50 {
+            client.produce("ballast", 0, -1, batch(now_ms(), &[&[1; 100_000]]));
+        }
+        let taken = fill(&mut client, "full");
+        assert!(taken > 50, "{taken}");
+        read_back(&mut client, "full", taken);
+        broker.assert_running();
+        if reserve != "0" {
+            // The reserve is for what must go on.
+            wait_for("the commit", || {
+                (commit(&mut client, "group", "full", 7).expect("an answer") == 0).then_some(())
+            });
+            assert_eq!(committed(&mut client, "group", "full").expect("an answer"), Ok(7));
+        }
+        // It stops, and starts, and serves on a full disk.
+        broker.stop();
+        broker.start();
+        let mut client = broker.connect().expect("a connection");
+        read_back(&mut client, "full", taken);
+        broker.kill();
+        broker.start();
+        let mut client = broker.connect().expect("a connection");
+        read_back(&mut client, "full", taken);
+        assert_eq!(fill_none(&mut client, "full"), STORAGE_ERROR);
+        // What is deleted makes room.
+        delete(&mut client, "ballast");
+        resume(&broker, "full", taken);
+        let more = 1 + fill_more(&mut client, "full", taken + 1);
+        mount.enlarge(48);
+        resume(&broker, "full", taken + more);
+        broker.assert_running();
+        assert!(broker.stop(), "a clean stop");
+        broker.start();
+        let mut client = broker.connect().expect("a connection");
+        assert_eq!(client.offset("full", 0, -1).2, taken + more + 1);
+    }
+}
+
+/// Leaves not a byte, so that whatever wants to write fails.
+fn fill_to_the_brim(dir: &Path) -> std::path::PathBuf {
+    let path = dir.join("brim");
+    let file = std::fs::File::create(&path).expect("a file");
+    while std::io::Write::write_all(&mut &file, &[0; 4096]).is_ok() {}
+    path
+}
+
+/// Retention begins a new segment where even the last one is too old. On a full disk that fails,
+/// and it took the directory offline.
+#[test]
+fn retention_on_a_full_disk_takes_nothing_offline() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mount) = permitted(DISK_FULL, Mount::tmpfs(dir.path(), 16)) else { return };
+    let settings = [
+        ("ottla.log.dir.reserve", "0"),
+        ("log.retention.check.interval.ms", "50"),
+        ("log.initial.task.delay.ms", "0"),
+    ];
+    let mut broker = Process::new(&mount.path.join("logs"), dir.path(), &settings);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    client.create("kept", 1, &[]);
+    client.create("aging", 1, &[("retention.ms", "1000")]);
+    assert_eq!(client.produce("kept", 0, -1, batch(now_ms(), &[b"0."])).error_code, 0);
+    assert_eq!(client.produce("aging", 0, -1, batch(now_ms(), &[b"old"])).error_code, 0);
+    let brim = fill_to_the_brim(&mount.path);
+    wait_for("retention to fail", || broker.printed().contains("disk full").then_some(()));
+    read_back(&mut client, "kept", 1);
+    std::fs::remove_file(brim).expect("removed");
+    wait_for("retention", || (client.offset("aging", 0, -2).2 == 1).then_some(()));
+    resume(&broker, "kept", 1);
+}
+
+fn fill_none(client: &mut Client, topic: &str) -> i16 {
+    client.produce(topic, 0, -1, batch(now_ms(), &[&[1; 100_000]])).error_code
+}
+
+fn fill_more(client: &mut Client, topic: &str, from: i64) -> i64 {
+    let mut next = from;
+    loop {
+        let answer = client.produce(topic, 0, -1, batch(now_ms(), &[&[1; 100_000]]));
+        match answer.error_code {
+            0 => next += 1,
+            STORAGE_ERROR => return next - from,
+            code => panic!("error {code}"),
+        }
+    }
+}
+
+fn delete(client: &mut Client, topic: &str) {
+    let request = DeleteTopicsRequest::default()
+        .with_topic_names(vec![topic_name(topic)])
+        .with_timeout_ms(5_000);
+    let answer: DeleteTopicsResponse =
+        try_ask(client, ApiKey::DeleteTopics, 5, &request).expect("an answer");
+    let codes: BTreeMap<_, _> =
+        answer.responses.iter().map(|row| (row.name.clone(), row.error_code)).collect();
+    assert!(codes.values().all(|code| *code == 0), "{codes:?}");
+}
