@@ -45,7 +45,33 @@ pub(crate) const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
 pub(crate) const REPLAY_READ_BYTES: u32 = 1 << 20;
 
 /// Files of sealed segments that are open at once, where the process may open many more.
-pub(crate) const FILES_OPEN_MAX: u64 = 4_096;
+const SEALED_FILES_MAX: u64 = 4_096;
+
+/// How the descriptors of the process are shared out. The rest is for what is open shortly, so that
+/// no number of clients or topics keeps a log from being written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Descriptors {
+    /// Connections of all listeners: a fifth.
+    pub(crate) connections: usize,
+    /// Files of sealed segments that readers hold open: an eighth at most.
+    pub(crate) sealed: usize,
+    /// Partitions, each of which holds its active segment open: five eighths.
+    pub(crate) partitions: usize,
+}
+
+impl Descriptors {
+    /// What the process may open now.
+    pub(crate) fn of_process() -> Self {
+        let soft = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let all = soft.unwrap_or(1 << 30);
+        let count = |share| usize::try_from(share).unwrap_or(usize::MAX);
+        Self {
+            connections: count(all / 5),
+            sealed: count((all / 8).min(SEALED_FILES_MAX)),
+            partitions: count(all / 8 * 5),
+        }
+    }
+}
 
 /// Bytes a connection makes room for before it knows how much is coming.
 pub(crate) const READ_BYTES_MIN: usize = 8 * 1024;

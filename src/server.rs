@@ -3,6 +3,7 @@
 use crate::broker::{self, Broker, Housekeeping};
 use crate::config::{Config, Listener, Loaded};
 use crate::handlers::Context;
+use crate::limits::Descriptors;
 use crate::net::{self, BoundListener};
 use crate::wire::Budget;
 use crate::{clock, http, limits};
@@ -54,11 +55,16 @@ impl Server {
         let budget = Budget::new(config.queued_request_bytes_max);
         let mut serving = Vec::new();
         let mut listeners = Vec::new();
+        let connections_max = Descriptors::of_process().connections / bound.len().max(1);
         for socket in bound {
             let name = socket.listener.name.clone();
             listeners.push(socket.listener.clone());
             let context = Context::new(broker.clone(), name, stopping.clone());
-            serving.push(socket.start(context, budget.clone(), stopping.clone()));
+            serving.push(socket.start(
+                context,
+                (budget.clone(), connections_max),
+                stopping.clone(),
+            ));
         }
         let http = page.as_ref().and_then(|page| page.local_addr().ok());
         if let Some(page) = page {

@@ -188,7 +188,12 @@ fn a_full_disk_refuses_producers_serves_readers_and_heals() {
         delete(&mut client, "ballast");
         resume(&broker, "full", taken);
         let more = 1 + fill_more(&mut client, "full", taken + 1);
+        let brim = fill_to_the_brim(&mount.path);
+        let refused = (0..50).any(|n| client.create(&format!("more-{n}"), 1, &[]) != 0);
+        assert!(refused, "topics on a full disk");
+        std::fs::remove_file(brim).expect("removed");
         mount.enlarge(48);
+        assert_eq!(client.create("again", 1, &[]), 0);
         resume(&broker, "full", taken + more);
         broker.assert_running();
         assert!(broker.stop(), "a clean stop");

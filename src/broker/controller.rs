@@ -64,8 +64,12 @@ impl Controller {
         if dry {
             return Ok(topic);
         }
+        self.check_room(topic.partitions.len())?;
         self.commit(vec![Change::CreateTopic(topic.clone())]).await?;
-        self.open(topic.clone(), config).await?;
+        if let Err(refusal) = self.open(topic.clone(), config).await {
+            self.take_away(&topic, topic.id).await?;
+            return Err(refusal);
+        }
         tracing::info!(
             topic = %topic.name,
             id = %crate::types::topic_id_text(topic.id),
@@ -90,6 +94,7 @@ impl Controller {
         if dry {
             return Ok(());
         }
+        self.check_room(added.len())?;
         let change = Change::AddPartitions { topic: topic.clone(), added };
         let picture = self.commit(vec![change]).await?;
         self.open(known(&picture, name)?, config).await
@@ -102,20 +107,33 @@ impl Controller {
         let topic = picture.by_id.get(&id).cloned().ok_or_else(|| {
             Refusal::new(ErrorCode::UnknownTopicId, "This server does not host this topic ID.")
         })?;
+        self.take_away(&topic, unique).await?;
+        tracing::info!(topic = %topic.name, "topic deleted");
+        Ok(())
+    }
+
+    async fn take_away(&self, topic: &Arc<Topic>, unique: TopicId) -> Result<(), Refusal> {
         self.commit(vec![Change::DeleteTopic(topic.clone())]).await?;
         let (partitions, name) = (self.partitions.clone(), topic.name.clone());
         let closing = tokio::task::spawn_blocking(move || partitions.close_topic(&name, unique));
         let directories = closing.await.unwrap_or_default();
         self.removal.directories(directories);
-        self.forget_deleted(id).await?;
-        tracing::info!(topic = %topic.name, "topic deleted");
-        Ok(())
+        // Once no directory has the topic's name any more, nothing need remember the deletion.
+        let path = paths::deleted(topic.id);
+        self.write(vec![Op::Delete { path, version: None }]).await
     }
 
-    /// Once no directory has the topic's name any more, nothing need remember that it was deleted.
-    async fn forget_deleted(&self, id: TopicId) -> Result<(), Refusal> {
-        let path = paths::deleted(id);
-        self.write(vec![Op::Delete { path, version: None }]).await
+    /// Every open partition holds a descriptor, and appends must not run out of them.
+    fn check_room(&self, more: usize) -> Result<(), Refusal> {
+        let room = self.partitions.room();
+        if more <= room {
+            return Ok(());
+        }
+        let message = format!(
+            "{more} more partitions asked for; this broker may open {room} more files for them \
+             (raise its limit of open files)"
+        );
+        Err(Refusal::new(ErrorCode::InvalidPartitions, message))
     }
 
     /// Makes the one change that `plan` finds right when nobody else changes anything.
@@ -226,7 +244,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let failed = |error: String| {
         tracing::error!(%error, "metadata store failed");
-        Refusal::new(ErrorCode::UnknownServerError, error)
+        Refusal::new(ErrorCode::KafkaStorageError, error)
     };
     match tokio::task::spawn_blocking(ask).await {
         Ok(Ok(answer)) => Ok(answer),

@@ -13,7 +13,7 @@ use crate::protocol::ErrorCode;
 use crate::records::{self, Compression, Levels, Refusal, Rules, TimestampType, validate};
 use crate::types::{Instant, LeaderEpoch, Offset, Timestamp, TopicPartition};
 use arc_swap::ArcSwap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,8 +28,8 @@ pub(crate) struct Partition {
     /// Guards the decisions; held for one of them, never with the log's lock.
     replica: Mutex<Replica>,
     settings: ArcSwap<Settings>,
-    /// A flush was asked for and has not begun.
-    flush_wanted: AtomicBool,
+    /// Flushes asked for and not finished: none, one under way, or one more behind it.
+    flushes: AtomicU8,
     /// Runs flushes, on threads that may block.
     runtime: tokio::runtime::Handle,
     appending: Busy,
@@ -38,27 +38,36 @@ pub(crate) struct Partition {
     identified: AtomicBool,
 }
 
-/// Since when the disk has been at one operation, for the watchdog.
+/// Whether the disk gets on with what was asked of it, for the watchdog.
 #[derive(Debug, Default)]
 struct Busy {
-    /// Milliseconds on the monotonic clock, plus one; 0 while nothing is under way.
-    since: AtomicU64,
+    /// Operations under way, those that wait for another included.
+    under_way: AtomicU64,
+    /// When one began with none before it, or ended: milliseconds on the monotonic clock.
+    progress: AtomicU64,
 }
 
 impl Busy {
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        let now = clock::now().saturating_since(Instant::ZERO).as_millis();
-        self.since.store(u64::try_from(now).unwrap_or(u64::MAX - 1) + 1, Ordering::Relaxed);
+        if self.under_way.load(Ordering::Acquire) == 0 {
+            self.note_progress();
+        }
+        self.under_way.fetch_add(1, Ordering::AcqRel);
         let done = work();
-        self.since.store(0, Ordering::Relaxed);
+        self.note_progress();
+        self.under_way.fetch_sub(1, Ordering::AcqRel);
         done
     }
 
+    fn note_progress(&self) {
+        let now = clock::now().saturating_since(Instant::ZERO).as_millis();
+        self.progress.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
     fn is_stuck(&self, now: Instant) -> bool {
-        match self.since.load(Ordering::Relaxed) {
-            0 => false,
-            since => now > Instant::ZERO + Duration::from_millis(since) + limits::DISK_STALL,
-        }
+        let progress = Duration::from_millis(self.progress.load(Ordering::Acquire));
+        self.under_way.load(Ordering::Acquire) > 0
+            && now > Instant::ZERO + progress + limits::DISK_STALL
     }
 }
 
@@ -117,7 +126,7 @@ impl Partition {
             waiters: Waiters::default(),
             traffic: Traffic::default(),
             settings: ArcSwap::from_pointee(Settings::new(setup.config)),
-            flush_wanted: AtomicBool::new(false),
+            flushes: AtomicU8::new(0),
             runtime: setup.runtime,
             appending: Busy::default(),
             flushing: Busy::default(),
@@ -273,26 +282,34 @@ impl Partition {
         }
     }
 
-    /// Has everything that is appended by now made durable, off this thread.
+    /// Has everything that is appended by now made durable, off this thread. However slow the disk
+    /// is, a partition takes one thread at a time.
     pub(crate) fn flush_soon(self: &Arc<Self>) {
-        if self.flush_wanted.swap(true, Ordering::AcqRel) {
+        let more = |flushes: u8| (flushes < 2).then_some(flushes + 1);
+        let before = self.flushes.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        if before != Ok(0) {
             return;
         }
         let partition = self.clone();
         self.runtime.spawn_blocking(move || {
-            // Cleared first: what is appended from here on asks for a flush of its own.
-            partition.flush_wanted.store(false, Ordering::Release);
-            partition.flush();
+            loop {
+                partition.flush();
+                if partition.flushes.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    break;
+                }
+            }
         });
     }
 
     /// Makes everything that is appended durable, on this thread.
-    pub(crate) fn flush(self: &Arc<Self>) {
+    fn flush(self: &Arc<Self>) {
         let epoch = self.epoch();
-        if !self.identified.swap(true, Ordering::AcqRel)
-            && let Err(error) = self.dir.sync_identity(&self.name)
-        {
-            self.storage_failed(&error);
+        if !self.identified.load(Ordering::Acquire) {
+            if let Err(error) = self.dir.sync_identity(&self.name) {
+                self.disk_failed(&error);
+                return;
+            }
+            self.identified.store(true, Ordering::Release);
         }
         match self.flushing.during(|| self.log.flush()) {
             Ok(durable) => {
@@ -300,6 +317,7 @@ impl Partition {
                 self.decide().handle_flushed(epoch, durable.offset, &mut effects);
                 self.perform(&effects);
             }
+            Err(AppendError::Disk(error)) if error.is_shortage() => self.disk_failed(&error),
             Err(AppendError::Disk(error)) => self.storage_failed(&error),
             Err(_) => self.waiters.wake_all(),
         }
@@ -331,9 +349,6 @@ impl Partition {
             .log
             .read(from, bytes_max, at_least_one, UpTo::HighWatermark)
             .map_err(|error| self.read_failed(error))?;
-        if let Some(slice) = &slice {
-            Traffic::add(&self.traffic.bytes_out, slice.length.into());
-        }
         Ok(Read { slice, high_watermark, log_start })
     }
 

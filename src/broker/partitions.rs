@@ -4,6 +4,7 @@ use super::partition::{Partition, Setup, log_config};
 use crate::clock;
 use crate::config::{Config, TopicConfig};
 use crate::disk::{Disk, DiskError};
+use crate::limits::Descriptors;
 use crate::log::{Files, Log, LogDir, LogDirError, LogError, OpenHow};
 use crate::machine::controller::{Picture, Topic};
 use crate::protocol::ErrorCode;
@@ -24,6 +25,8 @@ pub(crate) struct Partitions {
     node: BrokerId,
     dirs: Vec<Arc<LogDir>>,
     files: Arc<Files>,
+    /// How many may be open, each with a descriptor of its own.
+    partitions_max: usize,
     open: ArcSwap<HashMap<Arc<str>, Arc<Row>>>,
     /// Serialises changes of `open`; held while logs are opened, no request takes it.
     changing: Mutex<()>,
@@ -54,12 +57,13 @@ impl Partitions {
         node: BrokerId,
         disk: Arc<dyn Disk>,
         dirs: Vec<Arc<LogDir>>,
-        (files_max, runtime): (usize, tokio::runtime::Handle),
+        (descriptors, runtime): (Descriptors, tokio::runtime::Handle),
     ) -> Self {
         Self {
             node,
             dirs,
-            files: Arc::new(Files::new(disk, files_max)),
+            files: Arc::new(Files::new(disk, descriptors.sealed)),
+            partitions_max: descriptors.partitions,
             open: ArcSwap::default(),
             changing: Mutex::new(()),
             runtime,
@@ -70,6 +74,12 @@ impl Partitions {
     /// The log directories.
     pub(crate) fn dirs(&self) -> &[Arc<LogDir>] {
         &self.dirs
+    }
+
+    /// How many more partitions there are descriptors for.
+    pub(crate) fn room(&self) -> usize {
+        let open: usize = self.dirs.iter().map(|dir| dir.partition_count()).sum();
+        self.partitions_max.saturating_sub(open)
     }
 
     /// An open partition.
@@ -206,7 +216,8 @@ impl Partitions {
             }
             None => {
                 let dir = self.emptiest().map_err(|error| failed(error.into()))?;
-                dir.create_partition(&name, topic.id).map_err(|error| failed(error.into()))?;
+                let made = dir.create_partition(&name, topic.id);
+                made.inspect_err(|_| dir.set_aside(&name)).map_err(|error| failed(error.into()))?;
                 (dir, OpenHow::NEW)
             }
         };
@@ -215,7 +226,7 @@ impl Partitions {
         let path = dir.partition_path(&name);
         let at = (clock::wall(), jitter);
         let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
-        let log = log.map_err(failed)?;
+        let log = log.inspect_err(|_| dir.set_aside(&name)).map_err(failed)?;
         let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
         dir.count_partition();
         let setup =
@@ -237,16 +248,12 @@ impl Partitions {
         Ok(least.unwrap_or(&self.dirs[0]).clone())
     }
 
-    /// Opens the partitions of a topic that are not open yet.
-    pub(crate) fn open_topic(
-        &self,
-        topic: &Topic,
-        config: &TopicConfig,
-    ) -> Result<Vec<Arc<Partition>>, OpenError> {
+    /// Opens the partitions of a topic that are not open yet, up to the first that cannot be.
+    pub(crate) fn open_topic(&self, topic: &Topic, config: &TopicConfig) -> Result<(), OpenError> {
         let _changing = lock(&self.changing);
         let mut row: Row =
             self.open.load().get(&topic.name).map_or_else(Vec::new, |row| row.to_vec());
-        let mut opened = Vec::new();
+        let mut result = Ok(());
         for (index, state) in (0..).zip(&topic.partitions) {
             let at = usize::try_from(index).unwrap_or(usize::MAX);
             let open = row.get(at).is_some_and(Option::is_some);
@@ -257,15 +264,20 @@ impl Partitions {
             if self.dirs.iter().any(|dir| dir.is_set_aside(&name)) {
                 continue;
             }
-            let partition = Arc::new(self.open_one(topic, name, None, config.clone())?);
+            let partition = match self.open_one(topic, name, None, config.clone()) {
+                Ok(partition) => partition,
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            };
             if row.len() <= at {
                 row.resize(at + 1, None);
             }
-            row[at] = Some(partition.clone());
-            opened.push(partition);
+            row[at] = Some(Arc::new(partition));
         }
         self.replace_row(&topic.name, Some(row));
-        Ok(opened)
+        result
     }
 
     /// Gives a topic's partitions up and renames their directories; says what is to be removed.
@@ -288,6 +300,8 @@ impl Partitions {
                 let to = dir.deleted_path(&name, unique);
                 match dir.disk().rename(&dir.partition_path(&name), &to) {
                     Ok(()) => renamed.push(to),
+                    // It could not even be made.
+                    Err(error) if error.is_not_found() => {}
                     Err(error) => tracing::error!(%error, "partition not removed"),
                 }
             }

@@ -63,7 +63,8 @@ pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
     let clean = dirs.iter().all(|dir| dir.was_clean());
     let removal = Arc::new(Removal::new(disk.clone()));
     let runtime = tokio::runtime::Handle::current();
-    let partitions = Partitions::new(node, disk, dirs, (files_max(), runtime));
+    let partitions =
+        Partitions::new(node, disk, dirs, (limits::Descriptors::of_process(), runtime));
     let partitions = Arc::new(partitions);
     let defaults = (config.default_partitions, config.default_replication_factor);
     let shared = (removal.clone(), defaults);
@@ -123,11 +124,4 @@ fn finish_deletions(store: &dyn MetadataStore, partitions: &Partitions) -> Resul
         store.transact(&[Op::Delete { path, version: None }])?;
     }
     Ok(())
-}
-
-/// Files open at once beyond the active segments: a quarter of what the process may have.
-fn files_max() -> usize {
-    let soft = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let quarter = soft.unwrap_or(limits::FILES_OPEN_MAX) / 4;
-    usize::try_from(quarter.min(limits::FILES_OPEN_MAX)).unwrap_or(usize::MAX)
 }

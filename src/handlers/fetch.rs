@@ -251,6 +251,7 @@ impl Fetch {
             }
             if let Some(topic) = topics.last_mut() {
                 topic.partitions.push(row.encode(self.read_committed));
+                row.count_bytes();
             }
         }
         let response = FetchResponse {
@@ -276,6 +277,12 @@ fn diverging(partition: &Partition, wanted: &Wanted) -> Option<(i32, i64)> {
 }
 
 impl Row {
+    fn count_bytes(&self) {
+        if let Some(partition) = &self.partition {
+            Traffic::add(&partition.traffic.bytes_out, self.bytes());
+        }
+    }
+
     fn bytes(&self) -> u64 {
         self.length().into()
     }

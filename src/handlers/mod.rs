@@ -195,7 +195,9 @@ pub(crate) fn is_decoding() -> bool {
 
 /// Decodes a body that the guard has walked. A panic in the codec closes this connection only.
 fn decode(key: ApiKey, version: i16, mut body: Bytes) -> Result<RequestKind, String> {
+    DECODING.set(true);
     let decoded = catch_unwind(AssertUnwindSafe(|| RequestKind::decode(key, &mut body, version)));
+    DECODING.set(false);
     match decoded {
         Ok(Ok(request)) => Ok(request),
         Ok(Err(error)) => Err(error.to_string()),

@@ -63,7 +63,7 @@ impl Log {
     ) -> Result<Appended, AppendError> {
         let config = self.config.load();
         let mut tail = self.lock();
-        if tail.condition != Condition::Open {
+        if self.condition.get() != Condition::Open {
             return Err(AppendError::Failed);
         }
         let view = self.view.load();
@@ -110,7 +110,7 @@ impl Log {
         if let Err(error) = tail.file.write_at(&[&header.encode(), records], position) {
             // A partial write is cut back, so that the next batch follows the last whole one.
             if let Err(second) = tail.file.truncate(position) {
-                tail.condition = Condition::Failed;
+                self.condition.set(Condition::Failed);
                 return Err(second.into());
             }
             return Err(error.into());
@@ -188,7 +188,7 @@ impl Log {
             Err(error) => {
                 // It may have been made all the same.
                 if disk.remove_file(next.path()).is_err() {
-                    tail.condition = Condition::Failed;
+                    self.condition.set(Condition::Failed);
                 }
                 return Err(error);
             }
@@ -224,7 +224,7 @@ impl Log {
         let _one_at_a_time = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let (end, files, directory) = {
             let mut tail = self.lock();
-            if tail.condition != Condition::Open {
+            if self.condition.get() != Condition::Open {
                 return Err(AppendError::Failed);
             }
             tail.unflushed_records = 0;
@@ -236,14 +236,19 @@ impl Log {
             files.push(tail.file.clone());
             (end, files, tail.directory_unsynced)
         };
-        let synced = files
-            .iter()
-            .try_for_each(|file| file.sync())
-            .and_then(|()| if directory { self.sync_directory() } else { Ok(()) });
+        let synced = files.iter().try_for_each(|file| file.sync());
+        let named = if directory { self.sync_directory() } else { Ok(()) };
         let mut tail = self.lock();
         if let Err(error) = synced {
             // Pages may be marked clean although they never reached the disk: trying again lies.
-            tail.condition = Condition::Failed;
+            self.condition.set(Condition::Failed);
+            return Err(error.into());
+        }
+        if let Err(error) = named {
+            // A directory that could not even be opened for want of descriptors can be later.
+            if !error.is_shortage() {
+                self.condition.set(Condition::Failed);
+            }
             return Err(error.into());
         }
         // A segment that was begun meanwhile has a name that is not durable yet.
@@ -290,8 +295,8 @@ impl Log {
     pub(crate) fn close(&self) -> Result<Offset, AppendError> {
         loop {
             let end = self.flush()?;
-            let mut tail = self.lock();
-            if tail.condition != Condition::Open {
+            let tail = self.lock();
+            if self.condition.get() != Condition::Open {
                 return Err(AppendError::Failed);
             }
             // What was appended since the flush began is not durable yet.
@@ -303,7 +308,7 @@ impl Log {
             if tail.epochs.latest().is_some() {
                 self.write_epochs(&tail);
             }
-            tail.condition = Condition::GivenUp;
+            self.condition.set(Condition::GivenUp);
             return Ok(end.offset);
         }
     }

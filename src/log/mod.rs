@@ -38,6 +38,7 @@ use epochs::Epochs;
 use producers::Producers;
 use segment::Segment;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What goes wrong with a log's files.
@@ -93,6 +94,7 @@ pub(crate) struct Log {
     tail: Mutex<Tail>,
     /// Lets one flush run at a time; held while files are synced, taken before the tail's lock.
     flushing: Mutex<()>,
+    condition: ConditionCell,
 }
 
 /// The end of the log, where appends happen.
@@ -115,7 +117,6 @@ struct Tail {
     durable: LogPosition,
     /// Appended since the last flush began, for `flush.messages`.
     unflushed_records: u64,
-    condition: Condition,
 }
 
 /// Whether a log can be appended to.
@@ -127,6 +128,24 @@ enum Condition {
     GivenUp,
     /// A write or sync failed and its outcome is unknown: nothing more is appended.
     Failed,
+}
+
+/// Changed under the tail's lock; read without it, because a write that hangs holds that lock.
+#[derive(Debug, Default)]
+struct ConditionCell(AtomicU8);
+
+impl ConditionCell {
+    fn get(&self) -> Condition {
+        match self.0.load(Ordering::Acquire) {
+            0 => Condition::Open,
+            1 => Condition::GivenUp,
+            _ => Condition::Failed,
+        }
+    }
+
+    fn set(&self, condition: Condition) {
+        self.0.store(condition as u8, Ordering::Release);
+    }
 }
 
 impl Log {
@@ -157,12 +176,12 @@ impl Log {
 
     /// Whether nothing can be appended any more.
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().condition != Condition::Open
+        self.condition.get() != Condition::Open
     }
 
     /// Whether it was closed on purpose.
     pub(crate) fn is_given_up(&self) -> bool {
-        self.lock().condition == Condition::GivenUp
+        self.condition.get() == Condition::GivenUp
     }
 
     /// The offset before which everything survives a loss of power.

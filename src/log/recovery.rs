@@ -5,7 +5,7 @@ use super::check::{self, remove_segments, remove_states};
 use super::replay::Replay;
 use super::scan::HeadScanner;
 use super::segment::Segment;
-use super::{Condition, Files, Log, LogConfig, LogError, LogPosition, Tail, View};
+use super::{ConditionCell, Files, Log, LogConfig, LogError, LogPosition, Tail, View};
 use crate::disk::{Disk, DiskFile};
 use crate::types::{Offset, Timestamp};
 use arc_swap::ArcSwap;
@@ -82,7 +82,6 @@ impl Log {
             directory_unsynced: found.is_new || how.recovery_point.is_some(),
             durable: end,
             unflushed_records: 0,
-            condition: Condition::Open,
         };
         let segments = Arc::new(found.segments);
         let view = View { segments, start, end, high_watermark: end };
@@ -93,6 +92,7 @@ impl Log {
             view: ArcSwap::from_pointee(view),
             tail: Mutex::new(tail),
             flushing: Mutex::new(()),
+            condition: ConditionCell::default(),
         };
         if how.recovery_point.is_some_and(|point| point < end.offset) {
             log.make_recovered_durable(found.unsynced_from)?;

@@ -55,7 +55,7 @@ impl Log {
     ) -> Result<(), LogError> {
         loop {
             let mut tail = self.lock();
-            if tail.condition != Condition::Open {
+            if self.condition.get() != Condition::Open {
                 return Ok(());
             }
             let view = self.view.load_full();
@@ -105,9 +105,9 @@ impl Log {
         let mut tail = self.lock();
         match synced {
             Ok(()) => {}
-            Err(_) if tail.condition == Condition::GivenUp => return Ok(()),
+            Err(_) if self.condition.get() == Condition::GivenUp => return Ok(()),
             Err(error) => {
-                tail.condition = Condition::Failed;
+                self.condition.set(Condition::Failed);
                 return Err(error.into());
             }
         }
@@ -137,8 +137,8 @@ impl Log {
     pub(crate) fn rename_for_deletion(&self, to: &std::path::Path) -> Result<(), DiskError> {
         // A flush under way ends first: it would miss the directory and take that for a fault.
         let _no_flush = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut tail = self.lock();
-        tail.condition = Condition::GivenUp;
+        let _no_append = self.lock();
+        self.condition.set(Condition::GivenUp);
         let renamed = self.files.disk().rename(&self.directory, to);
         for segment in self.view.load().segments.iter() {
             self.files.forget(segment.path());

@@ -62,27 +62,30 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl BoundListener {
-    /// Serves until `stopping` says so; then answers what was begun and ends.
+    /// Serves up to `connections_max` clients until `stopping` says so; then answers what was begun and ends.
     pub(crate) fn start(
         self,
         context: Arc<Context>,
-        budget: Budget,
+        (budget, connections_max): (Budget, usize),
         stopping: watch::Receiver<bool>,
     ) -> JoinHandle<()> {
-        tokio::spawn(self.serve(context, budget, stopping))
+        tokio::spawn(self.serve(context, (budget, connections_max), stopping))
     }
 
     async fn serve(
         self,
         context: Arc<Context>,
-        budget: Budget,
+        (budget, connections_max): (Budget, usize),
         mut stopping: watch::Receiver<bool>,
     ) {
+        let name = self.listener.name;
         let mut connections = JoinSet::new();
         let socket = self.socket;
         loop {
+            // Further clients wait in the kernel until one of these is gone.
+            let is_full = connections.len() >= connections_max;
             let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
+                accepted = socket.accept(), if !is_full => accepted,
                 _ = stopping.wait_for(|stop| *stop) => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => continue,
             };
@@ -91,6 +94,9 @@ impl BoundListener {
                     let client = context.of_client(peer);
                     let serve = connection::serve(stream, client, budget.clone(), stopping.clone());
                     connections.spawn(serve);
+                    if connections.len() == connections_max {
+                        tracing::warn!(listener = name, connections_max, "no further connections");
+                    }
                 }
                 Err(error) => {
                     tracing::warn!(%error, "connection not accepted");

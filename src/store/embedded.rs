@@ -2,7 +2,8 @@
 
 use super::{MetadataStore, Node, Op, Revision, StoreError, Version};
 use redb::{Database, ReadableDatabase, ReadableTable, Table, TableDefinition};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Path to (version, content).
 const NODES: TableDefinition<'_, &str, (u64, &[u8])> = TableDefinition::new("nodes");
@@ -16,7 +17,10 @@ const FORMAT_VERSION: u64 = 1;
 /// A file in the first log directory.
 #[derive(Debug)]
 pub(crate) struct EmbeddedStore {
-    database: Database,
+    path: PathBuf,
+    /// `None` after an error: redb refuses everything then until the file is opened again, which
+    /// takes it back to the last transaction that was committed.
+    database: Mutex<Option<Database>>,
 }
 
 fn failed(error: impl std::fmt::Display) -> StoreError {
@@ -26,64 +30,92 @@ fn failed(error: impl std::fmt::Display) -> StoreError {
 impl EmbeddedStore {
     /// Opens or makes the file.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::create(path).map_err(failed)?;
-        let write = database.begin_write().map_err(failed)?;
-        {
-            write.open_table(NODES).map_err(failed)?;
-            let mut facts = write.open_table(FACTS).map_err(failed)?;
-            let format = facts.get(FORMAT).map_err(failed)?.map(|value| value.value());
-            match format {
-                None => drop(facts.insert(FORMAT, FORMAT_VERSION).map_err(failed)?),
-                Some(FORMAT_VERSION) => {}
-                Some(other) => {
-                    return Err(StoreError::Failed(format!(
-                        "{} has format {other}, this broker knows {FORMAT_VERSION}",
-                        path.display()
-                    )));
-                }
+        let database = Mutex::new(Some(opened(path)?));
+        Ok(Self { path: path.to_owned(), database })
+    }
+
+    /// Does something with the file, which is opened again where it failed the last time.
+    fn with<T>(
+        &self,
+        ask: impl FnOnce(&Database) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = match database.take() {
+            Some(current) => current,
+            None => opened(&self.path)?,
+        };
+        let answer = ask(&current);
+        if !matches!(answer, Err(StoreError::Failed(_))) {
+            *database = Some(current);
+        }
+        answer
+    }
+}
+
+fn opened(path: &Path) -> Result<Database, StoreError> {
+    let database = Database::create(path).map_err(failed)?;
+    let write = database.begin_write().map_err(failed)?;
+    {
+        write.open_table(NODES).map_err(failed)?;
+        let mut facts = write.open_table(FACTS).map_err(failed)?;
+        let format = facts.get(FORMAT).map_err(failed)?.map(|value| value.value());
+        match format {
+            None => drop(facts.insert(FORMAT, FORMAT_VERSION).map_err(failed)?),
+            Some(FORMAT_VERSION) => {}
+            Some(other) => {
+                return Err(StoreError::Failed(format!(
+                    "{} has format {other}, this broker knows {FORMAT_VERSION}",
+                    path.display()
+                )));
             }
         }
-        write.commit().map_err(failed)?;
-        Ok(Self { database })
     }
+    write.commit().map_err(failed)?;
+    Ok(database)
 }
 
 impl MetadataStore for EmbeddedStore {
     fn get(&self, path: &str) -> Result<Option<Node>, StoreError> {
-        let read = self.database.begin_read().map_err(failed)?;
-        let nodes = read.open_table(NODES).map_err(failed)?;
-        let found = nodes.get(path).map_err(failed)?;
-        Ok(found.map(|found| node(found.value())))
+        self.with(|database| {
+            let read = database.begin_read().map_err(failed)?;
+            let nodes = read.open_table(NODES).map_err(failed)?;
+            let found = nodes.get(path).map_err(failed)?;
+            Ok(found.map(|found| node(found.value())))
+        })
     }
 
     fn subtree(&self, prefix: &str) -> Result<Vec<(String, Node)>, StoreError> {
-        let read = self.database.begin_read().map_err(failed)?;
-        let nodes = read.open_table(NODES).map_err(failed)?;
-        let mut found = Vec::new();
-        for entry in nodes.range(prefix..).map_err(failed)? {
-            let (path, value) = entry.map_err(failed)?;
-            if !path.value().starts_with(prefix) {
-                break;
+        self.with(|database| {
+            let read = database.begin_read().map_err(failed)?;
+            let nodes = read.open_table(NODES).map_err(failed)?;
+            let mut found = Vec::new();
+            for entry in nodes.range(prefix..).map_err(failed)? {
+                let (path, value) = entry.map_err(failed)?;
+                if !path.value().starts_with(prefix) {
+                    break;
+                }
+                found.push((path.value().to_owned(), node(value.value())));
             }
-            found.push((path.value().to_owned(), node(value.value())));
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
     fn transact(&self, ops: &[Op]) -> Result<Revision, StoreError> {
-        let write = self.database.begin_write().map_err(failed)?;
-        let revision = {
-            let mut nodes = write.open_table(NODES).map_err(failed)?;
-            for op in ops {
-                apply(&mut nodes, op)?;
-            }
-            let mut facts = write.open_table(FACTS).map_err(failed)?;
-            let last = facts.get(REVISION).map_err(failed)?.map_or(0, |value| value.value());
-            facts.insert(REVISION, last + 1).map_err(failed)?;
-            Revision(last + 1)
-        };
-        write.commit().map_err(failed)?;
-        Ok(revision)
+        self.with(|database| {
+            let write = database.begin_write().map_err(failed)?;
+            let revision = {
+                let mut nodes = write.open_table(NODES).map_err(failed)?;
+                for op in ops {
+                    apply(&mut nodes, op)?;
+                }
+                let mut facts = write.open_table(FACTS).map_err(failed)?;
+                let last = facts.get(REVISION).map_err(failed)?.map_or(0, |value| value.value());
+                facts.insert(REVISION, last + 1).map_err(failed)?;
+                Revision(last + 1)
+            };
+            write.commit().map_err(failed)?;
+            Ok(revision)
+        })
     }
 }
 
