@@ -38,6 +38,9 @@ pub(crate) const DECODED_BYTES_FLOOR: usize = 256 * 1024;
 /// than twice its length. It is room for 800,000 partitions or names.
 pub(crate) const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// An offset no log comes to; a checkpoint that says a larger one is damaged.
+pub(crate) const OFFSET_MAX: i64 = 1 << 62;
+
 /// Partitions one topic may have.
 pub(crate) const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
 

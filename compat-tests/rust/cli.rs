@@ -181,6 +181,22 @@ fn a_directory_that_is_not_this_brokers_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_broker_that_lost_its_metadata_does_not_begin_as_a_new_one() {
+    let dir = tempfile::tempdir().expect("directory");
+    let mut broker = Process::start(dir.path(), &[]);
+    broker.signal("-TERM");
+    broker.exit_code();
+    let store = dir.path().join("ottla-metadata.redb");
+    std::fs::rename(&store, dir.path().join("kept")).expect("rename");
+    for _ in 0..2 {
+        let said = refused(dir.path(), &[]);
+        assert!(said.contains("ottla-metadata.redb is missing or empty"), "{said}");
+    }
+    std::fs::rename(dir.path().join("kept"), &store).expect("rename");
+    Process::start(dir.path(), &[]);
+}
+
+#[test]
 fn settings_are_printed_with_where_they_come_from() {
     let dir = tempfile::tempdir().expect("directory");
     let file = dir.path().join("server.properties");

@@ -272,3 +272,43 @@ fn nothing_is_served_behind_a_malformed_request() {
     assert!(client.is_closed());
     assert_eq!(broker.client().offset("behind", 0, -1).2, 1);
 }
+
+/// Looking for each of them among all others would take hours.
+#[test]
+fn a_request_that_names_one_topic_very_often_is_answered_soon() {
+    use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
+    use kafka_protocol::messages::create_topics_request::CreatableTopic;
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    let often = 150_000;
+    let name = || topic_name("named-very-often-indeed");
+    let topic = CreatableTopic::default().with_name(name()).with_num_partitions(1);
+    let request = CreateTopicsRequest::default().with_topics(vec![topic; often]);
+    let answer: CreateTopicsResponse = client.ask(ApiKey::CreateTopics, 4, &request);
+    assert_eq!(answer.topics.len(), 1);
+    let topic = CreatePartitionsTopic::default().with_name(name()).with_count(2);
+    let request = CreatePartitionsRequest::default().with_topics(vec![topic; often]);
+    let answer: CreatePartitionsResponse = client.ask(ApiKey::CreatePartitions, 1, &request);
+    assert_eq!(answer.results.len(), 1);
+    let request = DeleteTopicsRequest::default().with_topic_names(vec![name(); often]);
+    let answer: DeleteTopicsResponse = client.ask(ApiKey::DeleteTopics, 3, &request);
+    assert_eq!(answer.responses.len(), 1);
+}
+
+/// Whoever is in the middle of something does not keep the broker from stopping.
+#[test]
+fn half_a_request_does_not_hold_up_the_stop() {
+    let _alone = alone();
+    let mut broker = Broker::start();
+    let mut http = TcpStream::connect(broker.http()).expect("connect");
+    http.write_all(b"GET /metrics HT").expect("write");
+    let mut kafka = TcpStream::connect(("127.0.0.1", broker.port)).expect("connect");
+    kafka.write_all(&[0, 0, 1, 0, 0]).expect("write");
+    let (send, stopped) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        broker.stop();
+        let _ = send.send(());
+    });
+    stopped.recv_timeout(PATIENCE).expect("a stop");
+}

@@ -366,3 +366,33 @@ fn partitions_are_spread_over_the_log_directories_and_found_there_again() {
     }
     assert_eq!(dirs.each_ref().map(held), [3, 3, 3]);
 }
+
+/// A digit that flipped in a checkpoint is no reason to remove what was acknowledged.
+#[test]
+fn a_start_behind_the_end_of_a_log_that_was_closed_removes_nothing() {
+    let mut broker = Broker::start();
+    let mut client = broker.client();
+    assert_eq!(client.create("a", 1, &[]), 0);
+    for _ in 0..5 {
+        assert_eq!(client.produce("a", 0, -1, batch(now_ms(), &[b"x"])).error_code, 0);
+    }
+    let logs = broker.dir.path().join("logs");
+    for wrong in ["900", "9223372036854775807", "-5"] {
+        broker.stop();
+        let starts = logs.join("log-start-offset-checkpoint");
+        std::fs::write(&starts, format!("0\n1\na 0 {wrong}\n")).expect("written");
+        broker.restart();
+        let mut client = broker.client();
+        let code = client.produce("a", 0, -1, batch(now_ms(), &[b"x"])).error_code;
+        assert_eq!(code, if wrong == "900" { 56 } else { 0 }, "{wrong}");
+        let size = std::fs::metadata(logs.join("a-0/00000000000000000000.log")).expect("there");
+        assert!(size.len() > 300, "{wrong}");
+        if wrong == "900" {
+            broker.stop();
+            std::fs::write(&starts, "0\n0\n").expect("written");
+            broker.restart();
+            assert_eq!(broker.client().offset("a", 0, -1), (0, -1, 5));
+        }
+    }
+    assert_eq!(broker.client().offset("a", 0, -1), (0, -1, 7));
+}

@@ -52,6 +52,7 @@ pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
         .collect::<Result<Vec<_>, _>>()?;
     let first = config.log_dirs.first().map_or(Path::new("data"), |path| path.as_path());
     let store: Arc<dyn MetadataStore> = Arc::new(EmbeddedStore::open(&first.join(STORE_FILE))?);
+    check_store(&*store, &dirs, &first.join(STORE_FILE))?;
     let known = dirs.iter().find_map(|dir| dir.meta().cluster_id.clone());
     let cluster_id = cluster_id(&*store, known.unwrap_or_else(|| topic_id_text(ids.next())))?;
     for dir in &dirs {
@@ -96,6 +97,25 @@ pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
         broker.start_coordinators(topic);
     }
     Ok(broker)
+}
+
+/// Refuses an empty store where a directory says that there was another: its topics would be
+/// unknown, and made anew.
+fn check_store(
+    store: &dyn MetadataStore,
+    dirs: &[Arc<LogDir>],
+    path: &Path,
+) -> Result<(), StartError> {
+    let used = dirs.iter().find(|dir| dir.meta().directory_id.is_some());
+    match used {
+        Some(dir) if store.get(paths::CLUSTER_ID)?.is_none() => Err(StartError::Metadata(format!(
+            "{} was in use, but {} is missing or empty: restore it (it lies in the first of \
+             log.dirs), or begin with empty directories",
+            dir.path().display(),
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The cluster's id: what the store says, or `fresh` from now on.

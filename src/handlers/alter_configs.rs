@@ -1,7 +1,7 @@
 //! AlterConfigs, v0–2. Puts settings in place of all that were set on a resource. v2: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, settings.
 
-use super::configs::{Resource, alter, is_named_twice, resource};
+use super::configs::{Resource, alter, resource};
 use super::{Client, respond};
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 
 pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterConfigsResponse {
     let mut response = AlterConfigsResponse::default();
+    let named = body.resources.iter().map(|asked| (asked.resource_type, &asked.resource_name));
+    let repeated = respond::repeated(named);
     for asked in &body.resources {
-        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
-        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
+        let result = if repeated.contains(&(asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             replace(client, asked, body.validate_only).await

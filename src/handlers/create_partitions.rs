@@ -3,24 +3,27 @@
 //! Order of refusal, per topic: named twice, existence, count, assignment.
 
 use super::{Client, respond};
+use crate::broker::groups::OFFSETS_TOPIC;
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
 use crate::types::BrokerId;
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_protocol::messages::{CreatePartitionsRequest, CreatePartitionsResponse};
+use std::collections::BTreeSet;
 
 pub(super) async fn handle(
     client: &Client,
     body: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse {
     let mut response = CreatePartitionsResponse::default();
-    for (at, topic) in body.topics.iter().enumerate() {
-        let same = |other: &CreatePartitionsTopic| other.name == topic.name;
-        if body.topics.iter().position(same) != Some(at) {
+    let repeated = respond::repeated(body.topics.iter().map(|topic| &topic.name));
+    let mut told = BTreeSet::new();
+    for topic in &body.topics {
+        let twice = repeated.contains(&topic.name);
+        if twice && !told.insert(&topic.name) {
             continue;
         }
-        let twice = body.topics.iter().filter(|other| same(other)).count() > 1;
         let result = if twice {
             Err(Refusal::new(ErrorCode::InvalidRequest, "Duplicate topic name."))
         } else {
@@ -39,6 +42,11 @@ pub(super) async fn handle(
 
 async fn create(client: &Client, topic: &CreatePartitionsTopic, dry: bool) -> Result<(), Refusal> {
     let broker = &client.context.broker;
+    // A group's coordinator is told from the number of partitions: its offsets would be lost.
+    if topic.name.as_str() == OFFSETS_TOPIC {
+        let message = "the partitions of this internal topic cannot be added to";
+        return Err(Refusal::new(ErrorCode::InvalidRequest, message));
+    }
     let overrides =
         broker.metadata.look().topics.get(topic.name.as_str()).map(|topic| topic.overrides.clone());
     let config = broker.topic_config(&overrides.unwrap_or_default())?;
@@ -46,10 +54,5 @@ async fn create(client: &Client, topic: &CreatePartitionsTopic, dry: bool) -> Re
         let replicas = rows.iter().map(|row| row.broker_ids.iter().map(|id| BrokerId(id.0)));
         replicas.map(Iterator::collect).collect()
     });
-    broker
-        .controller
-        .create_partitions(&topic.name, topic.count, assignment, (config, dry))
-        .await?;
-    // New partitions of the offsets topic would move groups to other coordinators.
-    Ok(())
+    broker.controller.create_partitions(&topic.name, topic.count, assignment, (config, dry)).await
 }

@@ -14,7 +14,7 @@ use kafka_protocol::messages::create_topics_response::{
 };
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse};
 use kafka_protocol::protocol::StrBytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) async fn handle(
     client: &Client,
@@ -22,11 +22,11 @@ pub(super) async fn handle(
     body: CreateTopicsRequest,
 ) -> CreateTopicsResponse {
     let mut response = CreateTopicsResponse::default();
+    let repeated = respond::repeated(body.topics.iter().map(|topic| &topic.name));
+    let mut told = BTreeSet::new();
     for topic in &body.topics {
-        let named = body.topics.iter().filter(|other| other.name == topic.name).count();
-        let known = response.topics.iter().any(|row| row.name == topic.name);
-        if named > 1 {
-            if !known {
+        if repeated.contains(&topic.name) {
+            if told.insert(&topic.name) {
                 let refusal = Refusal::new(ErrorCode::InvalidRequest, "Duplicate topic name.");
                 response.topics.push(refused(topic, refusal));
             }

@@ -27,9 +27,11 @@ pub(super) async fn handle(
     };
     let mut deleted = BTreeSet::new();
     let mut response = DeleteTopicsResponse::default();
-    for (at, topic) in named.iter().enumerate() {
-        let twice = named.iter().filter(|other| *other == topic).count() > 1;
-        if twice && named.iter().position(|other| other == topic) != Some(at) {
+    let repeated = respond::repeated(named.iter());
+    let mut told = BTreeSet::new();
+    for topic in &named {
+        let twice = repeated.contains(topic);
+        if twice && !told.insert(topic) {
             continue;
         }
         let result = if twice {

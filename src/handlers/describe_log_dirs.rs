@@ -6,11 +6,13 @@ use super::{Client, Request};
 use crate::broker::partition::Partition;
 use crate::log::LogDir;
 use crate::protocol::ErrorCode;
+use crate::types::{PartitionIndex, TopicPartition};
 use kafka_protocol::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 use kafka_protocol::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(super) fn handle(
@@ -20,20 +22,18 @@ pub(super) fn handle(
 ) -> DescribeLogDirsResponse {
     let broker = &client.context.broker;
     let mut wanted = broker.partitions.all();
-    wanted.retain(|partition| is_wanted(body, partition));
+    if let Some(topics) = &body.topics {
+        let named: HashSet<(&str, PartitionIndex)> = topics
+            .iter()
+            .flat_map(|topic| topic.partitions.iter().map(|index| (&**topic.topic, *index)))
+            .collect();
+        let is_named = |name: &TopicPartition| named.contains(&(&*name.topic, name.partition));
+        wanted.retain(|partition| is_named(&partition.name));
+    }
     wanted.sort_by(|one, other| one.name.cmp(&other.name));
     let results =
         broker.partitions.dirs().iter().map(|dir| describe(request.version, dir, &wanted));
     DescribeLogDirsResponse::default().with_results(results.collect())
-}
-
-fn is_wanted(body: &DescribeLogDirsRequest, partition: &Partition) -> bool {
-    body.topics.as_ref().is_none_or(|topics| {
-        topics.iter().any(|topic| {
-            *topic.topic.0 == *partition.name.topic
-                && topic.partitions.contains(&partition.name.partition)
-        })
-    })
 }
 
 fn describe(version: i16, dir: &Arc<LogDir>, wanted: &[Arc<Partition>]) -> DescribeLogDirsResult {

@@ -2,7 +2,7 @@
 //! and loggers' levels (KIP-412). v1: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, operations, settings.
 
-use super::configs::{Resource, alter, is_named_twice, resource};
+use super::configs::{Resource, alter, resource};
 use super::{Client, respond};
 use crate::broker::settings::dynamic;
 use crate::config::Overrides;
@@ -37,9 +37,10 @@ pub(super) async fn handle(
     body: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse {
     let mut response = IncrementalAlterConfigsResponse::default();
+    let named = body.resources.iter().map(|asked| (asked.resource_type, &asked.resource_name));
+    let repeated = respond::repeated(named);
     for asked in &body.resources {
-        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
-        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
+        let result = if repeated.contains(&(asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             change(client, asked, body.validate_only).await
@@ -69,9 +70,10 @@ async fn change(client: &Client, asked: &AlterConfigsResource, dry: bool) -> Res
 fn operations(asked: &AlterConfigsResource) -> Result<Operations, Refusal> {
     let invalid = |message: String| Err(Refusal::new(ErrorCode::InvalidRequest, message));
     let mut operations: Operations = Vec::new();
+    let repeated = respond::repeated(asked.configs.iter().map(|config| &config.name));
     for config in &asked.configs {
         let name = config.name.to_string();
-        if operations.iter().any(|(other, _)| *other == name) {
+        if repeated.contains(&config.name) {
             return invalid(format!("{name} is changed twice"));
         }
         let value = config.value.as_ref().map(ToString::to_string);

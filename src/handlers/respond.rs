@@ -8,11 +8,24 @@ use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages;
 use kafka_protocol::messages::ResponseKind;
 use kafka_protocol::protocol::StrBytes;
+use std::collections::BTreeSet;
 
 /// A whole frame.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) chunks: Vec<Chunk>,
+}
+
+/// What a request names more than once. A request may name a million things, so that nothing is
+/// looked for among all others.
+pub(super) fn repeated<T: Ord>(named: impl Iterator<Item = T>) -> BTreeSet<T> {
+    let (mut once, mut repeated) = (BTreeSet::new(), BTreeSet::new());
+    for name in named {
+        if let Some(name) = once.replace(name) {
+            repeated.insert(name);
+        }
+    }
+    repeated
 }
 
 /// Bytes of the frame's length.

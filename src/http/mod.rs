@@ -34,12 +34,12 @@ async fn serve(listener: TcpListener, broker: Arc<Broker>, mut stopping: watch::
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(broker);
-    let stop = async move {
-        let _ = stopping.wait_for(|stop| *stop).await;
-    };
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop).await;
-    if let Err(error) = served {
-        tracing::error!(%error, "metrics and health are not served any more");
+    // Who is in the middle of a request is not waited for: it could keep the broker from stopping.
+    tokio::select! {
+        served = axum::serve(listener, router).into_future() => {
+            tracing::error!(?served, "metrics and health are not served any more");
+        }
+        _ = stopping.wait_for(|stop| *stop) => {}
     }
 }
 

@@ -4,6 +4,7 @@
 //! a line `0`, a line with the number of entries, then `topic partition offset` lines.
 
 use crate::disk::{self, Disk, DiskError};
+use crate::limits;
 use crate::types::{Offset, TopicId, TopicPartition};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -454,7 +455,11 @@ fn parse_checkpoint(text: &str) -> Option<HashMap<TopicPartition, Offset>> {
         let mut words = line.split(' ');
         let (topic, partition, offset) = (words.next()?, words.next()?, words.next()?);
         let partition = TopicPartition::new(topic, partition.parse().ok()?);
-        entries.insert(partition, Offset(offset.parse().ok()?));
+        let offset: i64 = offset.parse().ok()?;
+        if !(0..limits::OFFSET_MAX).contains(&offset) {
+            return None;
+        }
+        entries.insert(partition, Offset(offset));
     }
     (entries.len() == count).then_some(entries)
 }

@@ -7,6 +7,7 @@ use super::scan::HeadScanner;
 use super::segment::Segment;
 use super::{ConditionCell, Files, Log, LogConfig, LogError, LogPosition, Tail, View};
 use crate::disk::{Disk, DiskFile};
+use crate::records::BatchError;
 use crate::types::{Offset, Timestamp};
 use arc_swap::ArcSwap;
 use std::path::Path;
@@ -55,7 +56,15 @@ impl Log {
         }
         let mut replay = Replay::run(files.disk(), directory, &found.segments)?;
         if replay.end.max(active.base()) < how.log_start {
-            // Deleted was more than became durable: the log goes on where it was to begin.
+            // Deleted was more than became durable: the log goes on where it was to begin. After a
+            // clean stop all was durable, so that the checkpoint is wrong and nothing is removed.
+            if how.recovery_point.is_none() {
+                return Err(LogError::Corrupt {
+                    segment: active.base(),
+                    position: active.size(),
+                    what: BatchError::Inconsistent("the log ends before its start"),
+                });
+            }
             found.begin_at(directory, &files, how.log_start)?;
             active = found.active();
             file = active.file_for_append()?;
