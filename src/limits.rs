@@ -103,6 +103,12 @@ pub(crate) const COORDINATOR_INBOX: usize = 1_024;
 /// Bytes of an answer that `ottla ping` takes.
 pub(crate) const PING_ANSWER_BYTES_MAX: usize = 16 << 20;
 
+/// How long an append may take before others that wait for it give their worker away.
+pub(crate) const DISK_SLOW: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// How long an append may take before others are refused instead of waiting for it.
+pub(crate) const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// How long one write or sync may take before its directory counts as failed.
 pub(crate) const DISK_STALL: std::time::Duration = std::time::Duration::from_secs(60);
 

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Threads that may wait for a disk; more would only hold memory.
-pub const BLOCKING_THREADS: usize = 32;
+/// Threads that may wait for a disk, made when needed. There is room for those that wait for one
+/// that hangs, until it is clear that it does.
+pub const BLOCKING_THREADS: usize = 256;
 
 /// A broker that serves clients.
 #[derive(Debug)]

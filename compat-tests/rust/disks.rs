@@ -9,7 +9,9 @@ use chaos::load::{Found, Load, STORAGE_ERROR};
 use chaos::mounts::{Mount, permitted};
 use chaos::process::{Process, commit, committed, find_coordinator, try_ask};
 use chaos::{Dice, times};
-use kafka_protocol::messages::{ApiKey, DeleteTopicsRequest, DeleteTopicsResponse};
+use kafka_protocol::messages::{
+    ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, ProduceResponse,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use support::*;
@@ -262,4 +264,46 @@ fn delete(client: &mut Client, topic: &str) {
     let codes: BTreeMap<_, _> =
         answer.responses.iter().map(|row| (row.name.clone(), row.error_code)).collect();
     assert!(codes.values().all(|code| *code == 0), "{codes:?}");
+}
+
+/// Writes that hang hold up those who wait for them, and nobody else.
+#[test]
+fn a_disk_that_hangs_holds_up_nobody_elses_partitions() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mount) = permitted(POWER_LOSS, Mount::ext4(dir.path(), 64)) else { return };
+    let logs = [dir.path().join("logs"), mount.path.join("logs")];
+    let both = format!("{},{}", logs[0].display(), logs[1].display());
+    let mut broker = Process::new(Path::new(&both), dir.path(), &[]);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    let put = |client: &mut Client, topic: &str| {
+        client.produce(topic, 0, -1, batch(now_ms(), &[b"x"])).error_code
+    };
+    for topic in ["one", "two"] {
+        assert_eq!(client.create(topic, 1, &[]), 0);
+        assert_eq!(put(&mut client, topic), 0);
+    }
+    let (well, ill) = if logs[1].join("one-0").exists() { ("two", "one") } else { ("one", "two") };
+    let mut waiting: Vec<Client> =
+        (0..12).map(|_| broker.connect().expect("a connection")).collect();
+    let mut others: Vec<Client> = (0..4).map(|_| broker.connect().expect("a connection")).collect();
+    {
+        let Some(_frozen) = permitted(POWER_LOSS, mount.freeze()) else { return };
+        for client in &mut waiting {
+            let request = produce_request(ill, 0, -1, batch(now_ms(), &[b"x"]));
+            client.send(ApiKey::Produce, 9, &request);
+        }
+        for _ in 0..5 {
+            for client in &mut others {
+                assert_eq!(put(client, well), 0);
+                assert_eq!(client.fetch(well, 0, 0).error_code, 0);
+            }
+        }
+        assert_eq!(broker.connect().expect("a connection").offset(well, 0, -1), (0, -1, 21));
+    }
+    for client in &mut waiting {
+        let answer: ProduceResponse = client.receive(ApiKey::Produce, 9);
+        assert_eq!(answer.responses[0].partition_responses[0].error_code, 0);
+    }
+    assert!(broker.stop(), "a clean stop");
 }

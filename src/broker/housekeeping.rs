@@ -12,6 +12,8 @@ use tokio::sync::watch;
 const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
+/// How often a worker is woken to look for sockets that are ready.
+const NUDGE_EVERY: Duration = Duration::from_millis(20);
 
 /// The task that does it.
 #[derive(Debug)]
@@ -35,10 +37,17 @@ impl Housekeeping {
 /// Looks for disks that do not come back. On a thread of its own: those of the runtime may all
 /// wait for such a disk.
 fn watch_disks(partitions: Arc<Partitions>, stopping: watch::Receiver<bool>) {
+    let runtime = tokio::runtime::Handle::current();
     let watching = move || {
+        let mut disks = Every::new(SPACE_EVERY, clock::now());
         while !*stopping.borrow() {
-            std::thread::park_timeout(SPACE_EVERY);
-            partitions.all().iter().for_each(|partition| partition.watch(clock::now()));
+            std::thread::park_timeout(NUDGE_EVERY);
+            // The worker that waits for sockets and timers for all may hang in a write. What is
+            // spawned from outside wakes another, which then waits for them.
+            drop(runtime.spawn(async {}));
+            if disks.is_due(clock::now()) {
+                partitions.all().iter().for_each(|partition| partition.watch(clock::now()));
+            }
         }
     };
     if let Err(error) = std::thread::Builder::new().name("watchdog".to_owned()).spawn(watching) {

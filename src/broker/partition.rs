@@ -16,6 +16,7 @@ use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::runtime::RuntimeFlavor;
 
 /// A partition that this broker leads.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Partition {
     flushes: AtomicU8,
     /// Runs flushes, on threads that may block.
     runtime: tokio::runtime::Handle,
+    /// Only a runtime with several workers has another thread to take over.
+    may_give_worker_away: bool,
     appending: Busy,
     flushing: Busy,
     /// It is durable which topic the directory belongs to.
@@ -64,10 +67,17 @@ impl Busy {
         self.progress.store(u64::try_from(now).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    fn is_stuck(&self, now: Instant) -> bool {
+    /// How long nothing has come of what is under way.
+    fn stalled(&self, now: Instant) -> Duration {
         let progress = Duration::from_millis(self.progress.load(Ordering::Acquire));
-        self.under_way.load(Ordering::Acquire) > 0
-            && now > Instant::ZERO + progress + limits::DISK_STALL
+        if self.under_way.load(Ordering::Acquire) == 0 {
+            return Duration::ZERO;
+        }
+        now.saturating_since(Instant::ZERO + progress)
+    }
+
+    fn is_stuck(&self, now: Instant) -> bool {
+        self.stalled(now) > limits::DISK_STALL
     }
 }
 
@@ -127,6 +137,7 @@ impl Partition {
             traffic: Traffic::default(),
             settings: ArcSwap::from_pointee(Settings::new(setup.config)),
             flushes: AtomicU8::new(0),
+            may_give_worker_away: setup.runtime.runtime_flavor() == RuntimeFlavor::MultiThread,
             runtime: setup.runtime,
             appending: Busy::default(),
             flushing: Busy::default(),
@@ -195,8 +206,7 @@ impl Partition {
         let batch = validate(bytes, &settings.rules, now)?;
         Traffic::add(&self.traffic.records_in, batch.header.record_count.unsigned_abs().into());
         let epoch = self.epoch();
-        let appended = self.appending.during(|| self.log.append_as_leader(&batch, epoch, now));
-        let appended = appended.map_err(|error| self.append_failed(error))?;
+        let appended = self.write(|| self.log.append_as_leader(&batch, epoch, now))?;
         self.appended(epoch, &appended);
         Ok(appended)
     }
@@ -212,10 +222,32 @@ impl Partition {
             return Err(storage_error());
         }
         let batch = validate(bytes, &self.settings.load().rules, now)?;
-        let appended = self.appending.during(|| self.log.append_as_leader(&batch, epoch, now));
-        let appended = appended.map_err(|error| self.append_failed(error))?;
+        let appended = self.write(|| self.log.append_as_leader(&batch, epoch, now))?;
         self.appended(epoch, &appended);
         Ok(appended)
+    }
+
+    /// Appends. Where another append takes long the worker is given away meanwhile, and where it
+    /// does not end nobody else waits for it: one disk that hangs must not hold up all partitions.
+    fn write(
+        &self,
+        append: impl FnOnce() -> Result<Appended, AppendError>,
+    ) -> Result<Appended, Refusal> {
+        let mut began = None;
+        while self.log.is_busy() {
+            let now = clock::now();
+            let waited = now.saturating_since(*began.get_or_insert(now));
+            let stalled = self.appending.stalled(now).max(waited);
+            if stalled > limits::DISK_PATIENCE {
+                return Err(storage_error());
+            }
+            if stalled > limits::DISK_SLOW && self.may_give_worker_away {
+                let appended = tokio::task::block_in_place(|| self.appending.during(append));
+                return appended.map_err(|error| self.append_failed(error));
+            }
+            std::thread::yield_now();
+        }
+        self.appending.during(append).map_err(|error| self.append_failed(error))
     }
 
     fn appended(self: &Arc<Self>, epoch: LeaderEpoch, appended: &Appended) {

@@ -39,7 +39,7 @@ use producers::Producers;
 use segment::Segment;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// What goes wrong with a log's files.
 #[derive(Debug, thiserror::Error)]
@@ -172,6 +172,11 @@ impl Log {
     /// How many segments there are.
     pub(crate) fn segment_count(&self) -> usize {
         self.view.load().segments.len()
+    }
+
+    /// Whether somebody holds the end of the log, as a write that hangs does.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self.tail.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Whether nothing can be appended any more.

@@ -68,6 +68,12 @@ impl Mount {
         shut_down(&directory).map_err(|error| format!("FS_IOC_SHUTDOWN: {error}"))
     }
 
+    /// Has everyone who writes to it wait until the answer is dropped.
+    pub fn freeze(&self) -> Result<Frozen<'_>, String> {
+        run(&["fsfreeze", "-f", text(&self.path)])?;
+        Ok(Frozen(self))
+    }
+
     /// Mounts it again after [`Self::cut_power`], once nobody uses it.
     pub fn restore(&mut self) {
         run(&["umount", text(&self.path)]).expect("unmounted");
@@ -85,6 +91,15 @@ fn shut_down(directory: &File) -> rustix::io::Result<()> {
     unsafe {
         let request = rustix::ioctl::Setter::<SHUTDOWN, u32>::new(WITHOUT_FLUSH);
         rustix::ioctl::ioctl(directory, request)
+    }
+}
+
+/// A file system that takes no writes.
+pub struct Frozen<'a>(&'a Mount);
+
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        run(&["fsfreeze", "-u", text(&self.0.path)]).expect("thawed");
     }
 }
 
