@@ -73,3 +73,16 @@ pub(crate) const COORDINATOR_INBOX: usize = 1_024;
 
 /// Bytes of an answer that `ottla ping` takes.
 pub(crate) const PING_ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// How long one write or sync may take before its directory counts as failed.
+pub(crate) const DISK_STALL: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Descriptors below which a warning is logged at the start.
+pub(crate) const DESCRIPTORS_FEW: u64 = 10_000;
+
+/// Bytes of an error message in a response.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1_000;
+
+/// How long a frame may wait for memory before its connection is closed: frames that are half
+/// there could wait for each other for ever.
+pub(crate) const BUDGET_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

@@ -122,6 +122,7 @@ fn run(command: Command) -> anyhow::Result<()> {
             ottla::server::abort_on_panic();
             let runtime = tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
+                .max_blocking_threads(ottla::server::BLOCKING_THREADS)
                 .build()
                 .context("the runtime does not start")?;
             runtime.block_on(serve(loaded))

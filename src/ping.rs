@@ -39,7 +39,7 @@ pub fn ping(bootstrap: &str, topic: &str, message: &str) -> anyhow::Result<Strin
     let took = clock::now().saturating_since(began);
     ensure!(read == message.as_bytes(), "another message came back: {:?}", read.escape_ascii());
     Ok(format!(
-        "produced and consumed {message:?} at offset {offset} of {topic}-0 (topic id {id}) in {took:?}"
+        "produced and consumed {message:?} at offset {offset} of {topic}-0 ({id}) in {took:?}"
     ))
 }
 

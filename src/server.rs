@@ -5,13 +5,16 @@ use crate::config::{Config, Listener, Loaded};
 use crate::handlers::Context;
 use crate::net::{self, BoundListener};
 use crate::wire::Budget;
-use crate::{clock, http};
+use crate::{clock, http, limits};
 use anyhow::Context as _;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+/// Threads that may wait for a disk; more would only hold memory.
+pub const BLOCKING_THREADS: usize = 32;
 
 /// A broker that serves clients.
 #[derive(Debug)]
@@ -33,6 +36,7 @@ impl Server {
     pub async fn start(loaded: Loaded) -> anyhow::Result<Self> {
         let began = clock::now();
         let config = loaded.config.clone();
+        prepare_process();
         let mut bound = Vec::new();
         for listener in &config.listeners {
             let socket = net::bind(listener).await;
@@ -60,7 +64,7 @@ impl Server {
         if let Some(page) = page {
             serving.push(http::start(page, broker.clone(), stopping.clone()));
         }
-        let housekeeping = Housekeeping::start(broker.clone());
+        let housekeeping = Housekeeping::start(broker.clone(), stopping);
         announce(&broker, &listeners, clock::now().saturating_since(began));
         Ok(Self { broker, listeners, http, serving, housekeeping, stop })
     }
@@ -84,11 +88,32 @@ impl Server {
         for task in self.serving {
             let _ = task.await;
         }
-        self.housekeeping.stop().await;
+        self.housekeeping.stopped().await;
         let broker = self.broker;
+        broker.groups.stop();
         let closed = tokio::task::spawn_blocking(move || broker.partitions.close_all());
         let _ = closed.await;
         tracing::info!("stopped");
+    }
+}
+
+/// Raises the number of files the process may open, and warns of what would hurt under load.
+fn prepare_process() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let descriptors = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(_) => limit.current,
+    };
+    if descriptors.is_some_and(|most| most < limits::DESCRIPTORS_FEW) {
+        tracing::warn!(?descriptors, "few descriptors: each connection and partition takes one");
+    }
+    // A count that slips through the guard costs address space only where the kernel lends it.
+    let overcommit = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
+    if overcommit.is_ok_and(|mode| mode.trim() == "2") || getrlimit(Resource::As).current.is_some()
+    {
+        tracing::warn!("address space is limited: a hostile request may end the process");
     }
 }
 
@@ -119,6 +144,7 @@ fn announce(broker: &Broker, listeners: &[Listener], took: std::time::Duration) 
         broker.partitions.dirs().iter().map(|dir| dir.path().display().to_string()).collect();
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
+        commit = env!("OTTLA_COMMIT"),
         node = broker.node.0,
         cluster = broker.cluster_id,
         listeners = listeners.join(","),

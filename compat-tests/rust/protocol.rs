@@ -179,3 +179,44 @@ fn a_long_poll_ends_when_a_record_arrives_or_the_broker_stops() {
     let answer: FetchResponse = consumer.receive(ApiKey::Fetch, 12);
     assert_eq!(answer.error_code, 0);
 }
+
+#[test]
+fn clients_are_told_the_endpoint_of_the_listener_they_came_through() {
+    let mut broker = Broker::with(&[
+        ("listeners", "INSIDE://127.0.0.1:0,OUTSIDE://[::1]:0"),
+        ("listener.security.protocol.map", "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"),
+        ("inter.broker.listener.name", "INSIDE"),
+        ("advertised.listeners", "INSIDE://127.0.0.1:0,OUTSIDE://broker.example:9999"),
+    ]);
+    let ports = broker.ports();
+    let ask = |address: String| {
+        let mut client = Client::connect(&address);
+        let request = MetadataRequest::default().with_topics(Some(Vec::new()));
+        let answer: MetadataResponse = client.ask(ApiKey::Metadata, 9, &request);
+        let row = &answer.brokers[0];
+        (row.host.to_string(), row.port)
+    };
+    let inside = i32::from(ports[0]);
+    assert_eq!(ask(format!("127.0.0.1:{}", ports[0])), ("127.0.0.1".to_owned(), inside));
+    assert_eq!(ask(format!("[::1]:{}", ports[1])), ("broker.example".to_owned(), 9999));
+    broker.stop();
+}
+
+#[test]
+fn idle_connections_and_those_that_never_read_are_closed() {
+    let broker = Broker::with(&[("connections.max.idle.ms", "300")]);
+    let mut idle = broker.client();
+    let mut deaf = broker.client();
+    deaf.create("deaf", 1, &[]);
+    let large = batch(now_ms(), &[&[1; 1_000_000]]);
+    assert_eq!(deaf.produce("deaf", 0, -1, large).error_code, 0);
+    // More answers than the sockets between hold, none of them read.
+    let request = fetch_request(&[("deaf", 0, 0)], 1 << 24, 1 << 24);
+    let frame = deaf.frame(ApiKey::Fetch, 12, &request);
+    for _ in 0..40 {
+        deaf.write(&frame);
+    }
+    assert!(idle.is_closed());
+    let open = || broker.metric("kafka_server_socketservermetrics_connection_count");
+    wait_for("the deaf connection to be closed", || (open() < 1.0).then_some(()));
+}

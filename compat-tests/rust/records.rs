@@ -343,3 +343,26 @@ fn deleting_topics_under_load_leaves_the_directory_in_service() {
     assert!(broker.page("/readyz").contains("200 OK"), "{}", broker.page("/readyz"));
     assert_eq!(client.create("after", 1, &[]), NONE);
 }
+
+#[test]
+fn partitions_are_spread_over_the_log_directories_and_found_there_again() {
+    let more = tempfile::tempdir().expect("directory");
+    let dirs = ["one", "two", "three"].map(|name| more.path().join(name).display().to_string());
+    let mut broker = Broker::with(&[("log.dirs", &dirs.join(","))]);
+    let mut client = broker.client();
+    client.create("spread", 9, &[]);
+    let held = |dir: &String| {
+        let names = std::fs::read_dir(dir).expect("list").map(|entry| entry.expect("entry"));
+        names.filter(|entry| entry.file_name().to_string_lossy().starts_with("spread-")).count()
+    };
+    assert_eq!(dirs.each_ref().map(held), [3, 3, 3]);
+    for partition in 0..9 {
+        client.produce("spread", partition, -1, batch(now_ms(), &[b"x"]));
+    }
+    broker.restart();
+    let mut client = broker.client();
+    for partition in 0..9 {
+        assert_eq!(client.offset("spread", partition, LATEST), (NONE, -1, 1), "{partition}");
+    }
+    assert_eq!(dirs.each_ref().map(held), [3, 3, 3]);
+}

@@ -24,7 +24,7 @@ const LINES_MAX: usize = 1_000;
 const COLUMNS_MAX: usize = 100;
 
 /// Files of `handlers` that are no API.
-const NO_APIS: &[&str] = &["mod", "table", "respond", "group", "configs"];
+const NO_APIS: &[&str] = &["mod", "table", "respond", "group", "configs", "operations"];
 
 /// What the pure machines must not name, and why.
 const IMPURE: &[&str] = &[

@@ -18,13 +18,13 @@ pub(crate) const OFFSETS_TOPIC: &str = "__consumer_offsets";
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     coordinators: ArcSwap<HashMap<i32, Coordinator>>,
-    /// Partitions of the offsets topic, whether open here or not: groups are spread over all.
-    partitions: AtomicI32,
+    /// Partitions of the offsets topic, also those that are offline: groups are spread over all.
+    partition_count: AtomicI32,
     tickets: AtomicU64,
 }
 
 impl Groups {
-    /// Begins a coordinator for each of these partitions.
+    /// Begins a coordinator for each of these partitions, of `count` that the topic has.
     pub(crate) fn start(&self, partitions: &[Arc<Partition>], count: i32, config: &Config) {
         let mut all = HashMap::clone(&self.coordinators.load());
         for partition in partitions {
@@ -36,8 +36,13 @@ impl Groups {
             let coordinator = Coordinator::start(partition.clone(), machine, timing);
             all.insert(partition.name.partition, coordinator);
         }
-        self.partitions.store(count, Ordering::Release);
         self.coordinators.store(Arc::new(all));
+        self.partition_count.store(count, Ordering::Release);
+    }
+
+    /// Ends all coordinators, each after what it is at.
+    pub(crate) fn stop(&self) {
+        self.coordinators.store(Arc::default());
     }
 
     /// Asks the coordinator of `group`, as soon as there is one.
@@ -48,7 +53,7 @@ impl Groups {
     ) -> Result<Response, ErrorCode> {
         let coordinator = {
             let all = self.coordinators.load();
-            let count = self.partitions.load(Ordering::Acquire);
+            let count = self.partition_count.load(Ordering::Acquire);
             if count == 0 {
                 return Err(ErrorCode::NotCoordinator);
             }

@@ -1,8 +1,8 @@
 //! What is done now and then: retention, checkpoints, flushes by time, space, removals.
 
-use super::Broker;
+use super::{Broker, Partitions};
 use crate::clock;
-use crate::types::Instant;
+use crate::types::{Instant, TopicPartition};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,36 @@ const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
 
-/// The task that does it, until it is stopped or dropped.
+/// The task that does it.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
     task: tokio::task::JoinHandle<()>,
-    stop: watch::Sender<bool>,
 }
 
 impl Housekeeping {
-    /// Begins.
-    pub(crate) fn start(broker: Arc<Broker>) -> Self {
-        let (stop, stopping) = watch::channel(false);
-        Self { task: tokio::spawn(run(broker, stopping)), stop }
+    /// Begins, and ends once `stopping` says so.
+    pub(crate) fn start(broker: Arc<Broker>, stopping: watch::Receiver<bool>) -> Self {
+        watch_disks(broker.partitions.clone(), stopping.clone());
+        Self { task: tokio::spawn(run(broker, stopping)) }
     }
 
-    /// Ends after the turn under way: a checkpoint must not be written over the last one.
-    pub(crate) async fn stop(self) {
-        self.stop.send_replace(true);
+    /// Waits for the turn under way to end.
+    pub(crate) async fn stopped(self) {
         let _ = self.task.await;
+    }
+}
+
+/// Looks for disks that do not come back. On a thread of its own: those of the runtime may all
+/// wait for such a disk.
+fn watch_disks(partitions: Arc<Partitions>, stopping: watch::Receiver<bool>) {
+    let watching = move || {
+        while !*stopping.borrow() {
+            std::thread::park_timeout(SPACE_EVERY);
+            partitions.all().iter().for_each(|partition| partition.watch(clock::now()));
+        }
+    };
+    if let Err(error) = std::thread::Builder::new().name("watchdog".to_owned()).spawn(watching) {
+        tracing::error!(%error, "no watchdog: a stuck disk will not be noticed");
     }
 }
 
@@ -61,7 +73,7 @@ async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
     let mut checkpoints = Every::new(broker.config.checkpoint_interval, now);
     let mut space = Every::new(SPACE_EVERY, now);
     let mut producers = Every::new(broker.config.producer_id_expiration_check_interval, now);
-    let mut flushed: HashMap<usize, Instant> = HashMap::new();
+    let mut flushes = Flushes::default();
     loop {
         let now = clock::now();
         let due = [
@@ -71,17 +83,17 @@ async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
             producers.is_due(now),
         ];
         let turn = broker.clone();
-        let mut times = std::mem::take(&mut flushed);
+        let mut times = std::mem::take(&mut flushes);
         let done = tokio::task::spawn_blocking(move || {
             turn.look_after(due);
             turn.flush_by_time(now, &mut times);
             turn.removal.run(now);
             times
         });
-        flushed = done.await.unwrap_or_default();
+        flushes = done.await.unwrap_or_default();
         tokio::select! {
             () = clock::sleep_until(now + TURN) => {}
-            _ = stopping.changed() => return,
+            _ = stopping.wait_for(|stop| *stop) => return,
         }
     }
 }
@@ -132,19 +144,33 @@ impl Broker {
         }
     }
 
-    /// Flushes what has waited for its topic's `flush.ms`.
-    fn flush_by_time(&self, now: Instant, flushed: &mut HashMap<usize, Instant>) {
+    /// Flushes what has waited for its topic's `flush.ms`. Where no topic has one, partitions are
+    /// looked through once a second only.
+    fn flush_by_time(&self, now: Instant, flushes: &mut Flushes) {
+        if !flushes.often && now.saturating_since(flushes.looked) < SPACE_EVERY {
+            return;
+        }
+        (flushes.looked, flushes.often) = (now, false);
         for partition in self.partitions.all() {
             let flush_ms = partition.config().flush_ms;
             if flush_ms == i64::MAX.cast_unsigned() {
                 continue;
             }
-            let key = Arc::as_ptr(&partition).addr();
-            let last = flushed.entry(key).or_insert(now);
+            flushes.often = true;
+            let last = flushes.last.entry(partition.name.clone()).or_insert(now);
             if now.saturating_since(*last) >= Duration::from_millis(flush_ms) {
                 *last = now;
                 partition.flush_soon();
             }
         }
     }
+}
+
+/// When partitions with a `flush.ms` were flushed last.
+#[derive(Debug, Default)]
+struct Flushes {
+    last: HashMap<TopicPartition, Instant>,
+    looked: Instant,
+    /// Some topic has a `flush.ms`.
+    often: bool,
 }

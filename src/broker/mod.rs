@@ -79,6 +79,14 @@ impl Broker {
     }
 }
 
+/// Does all of `work` even when nobody waits for it any more: a client that goes away must not
+/// leave a change half made. `None` when the broker stops first.
+pub(crate) async fn to_the_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    tokio::spawn(work).await.ok()
+}
+
 /// Makes ids from the operating system's randomness, which the hash state was seeded with.
 #[derive(Debug, Default)]
 struct FreshIds {

@@ -1,6 +1,7 @@
 //! One partition on this broker: the bytes, and how far they are committed.
 
 use super::waiters::Waiters;
+use crate::clock;
 use crate::config::{CompressionType, FlushBeforeAck, TimestampKind, TopicConfig};
 use crate::disk::DiskError;
 use crate::limits;
@@ -10,10 +11,11 @@ use crate::log::{
 use crate::machine::replica::{Effect, Replica};
 use crate::protocol::ErrorCode;
 use crate::records::{self, Compression, Levels, Refusal, Rules, TimestampType, validate};
-use crate::types::{LeaderEpoch, Offset, Timestamp, TopicPartition};
+use crate::types::{Instant, LeaderEpoch, Offset, Timestamp, TopicPartition};
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A partition that this broker leads.
 #[derive(Debug)]
@@ -30,6 +32,34 @@ pub(crate) struct Partition {
     flush_wanted: AtomicBool,
     /// Runs flushes, on threads that may block.
     runtime: tokio::runtime::Handle,
+    appending: Busy,
+    flushing: Busy,
+    /// It is durable which topic the directory belongs to.
+    identified: AtomicBool,
+}
+
+/// Since when the disk has been at one operation, for the watchdog.
+#[derive(Debug, Default)]
+struct Busy {
+    /// Milliseconds on the monotonic clock, plus one; 0 while nothing is under way.
+    since: AtomicU64,
+}
+
+impl Busy {
+    fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        let now = clock::now().saturating_since(Instant::ZERO).as_millis();
+        self.since.store(u64::try_from(now).unwrap_or(u64::MAX - 1) + 1, Ordering::Relaxed);
+        let done = work();
+        self.since.store(0, Ordering::Relaxed);
+        done
+    }
+
+    fn is_stuck(&self, now: Instant) -> bool {
+        match self.since.load(Ordering::Relaxed) {
+            0 => false,
+            since => now > Instant::ZERO + Duration::from_millis(since) + limits::DISK_STALL,
+        }
+    }
 }
 
 /// A topic's settings, and what they demand of a batch.
@@ -89,6 +119,9 @@ impl Partition {
             settings: ArcSwap::from_pointee(Settings::new(setup.config)),
             flush_wanted: AtomicBool::new(false),
             runtime: setup.runtime,
+            appending: Busy::default(),
+            flushing: Busy::default(),
+            identified: AtomicBool::new(false),
         }
     }
 
@@ -153,7 +186,7 @@ impl Partition {
         let batch = validate(bytes, &settings.rules, now)?;
         Traffic::add(&self.traffic.records_in, batch.header.record_count.unsigned_abs().into());
         let epoch = self.epoch();
-        let appended = self.log.append_as_leader(&batch, epoch, now);
+        let appended = self.appending.during(|| self.log.append_as_leader(&batch, epoch, now));
         let appended = appended.map_err(|error| self.append_failed(error))?;
         self.appended(epoch, &appended);
         Ok(appended)
@@ -170,7 +203,7 @@ impl Partition {
             return Err(storage_error());
         }
         let batch = validate(bytes, &self.settings.load().rules, now)?;
-        let appended = self.log.append_as_leader(&batch, epoch, now);
+        let appended = self.appending.during(|| self.log.append_as_leader(&batch, epoch, now));
         let appended = appended.map_err(|error| self.append_failed(error))?;
         self.appended(epoch, &appended);
         Ok(appended)
@@ -256,7 +289,12 @@ impl Partition {
     /// Makes everything that is appended durable, on this thread.
     pub(crate) fn flush(self: &Arc<Self>) {
         let epoch = self.epoch();
-        match self.log.flush() {
+        if !self.identified.swap(true, Ordering::AcqRel)
+            && let Err(error) = self.dir.sync_identity(&self.name)
+        {
+            self.storage_failed(&error);
+        }
+        match self.flushing.during(|| self.log.flush()) {
             Ok(durable) => {
                 let mut effects = Vec::new();
                 self.decide().handle_flushed(epoch, durable.offset, &mut effects);
@@ -264,6 +302,14 @@ impl Partition {
             }
             Err(AppendError::Disk(error)) => self.storage_failed(&error),
             Err(_) => self.waiters.wake_all(),
+        }
+    }
+
+    /// Takes the directory out of use when the disk has not come back for so long that it will
+    /// not (KAFKA-15046 and the stalls that no error ends).
+    pub(crate) fn watch(&self, now: Instant) {
+        if self.appending.is_stuck(now) || self.flushing.is_stuck(now) {
+            self.storage_failed(&"the disk does not answer");
         }
     }
 

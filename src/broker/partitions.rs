@@ -7,11 +7,13 @@ use crate::disk::{Disk, DiskError};
 use crate::log::{Files, Log, LogDir, LogDirError, LogError, OpenHow};
 use crate::machine::controller::{Picture, Topic};
 use crate::protocol::ErrorCode;
-use crate::types::{BrokerId, Offset, PartitionIndex, TopicId, TopicPartition};
+use crate::types::{BrokerId, Instant, Offset, PartitionIndex, TopicId, TopicPartition};
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Files of one topic's partitions, by number; `None` where another broker has it, or none can.
 type Row = Vec<Option<Arc<Partition>>>;
@@ -97,12 +99,10 @@ impl Partitions {
         }
     }
 
-    /// All open partitions, by name.
+    /// All open partitions, in no order.
     pub(crate) fn all(&self) -> Vec<Arc<Partition>> {
         let open = self.open.load();
-        let mut all: Vec<_> = open.values().flat_map(|row| row.iter().flatten()).cloned().collect();
-        all.sort_by(|one, other| one.name.cmp(&other.name));
-        all
+        open.values().flat_map(|row| row.iter().flatten()).cloned().collect()
     }
 
     /// How many are open.
@@ -125,11 +125,15 @@ impl Partitions {
                 if state.replicas.contains(&self.node) {
                     let name = TopicPartition::new(topic.name.clone(), index);
                     let dir = places.get(&name).cloned();
+                    if dir.is_none() {
+                        tracing::warn!(partition = %name, "no directory, made anew");
+                    }
                     jobs.push((topic.clone(), name, dir));
                 }
             }
         }
         let started = clock::now();
+        let progress = Progress::new(jobs.len(), started);
         let queue = Mutex::new(jobs.into_iter());
         let opened = Mutex::new(Vec::new());
         let threads = config.recovery_threads.max(1) * self.dirs.len();
@@ -139,6 +143,7 @@ impl Partitions {
                     loop {
                         let job = lock(&queue).next();
                         let Some((topic, name, dir)) = job else { return };
+                        progress.step();
                         match self.open_one(&topic, name.clone(), dir.clone(), resolve(&topic)) {
                             Ok(partition) => lock(&opened).push(Arc::new(partition)),
                             Err(error) => {
@@ -212,6 +217,7 @@ impl Partitions {
         let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
         let log = log.map_err(failed)?;
         let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
+        dir.count_partition();
         let setup =
             Setup { epoch: epoch.unwrap_or_default(), config, runtime: self.runtime.clone(), name };
         Ok(Partition::lead(setup, log, dir))
@@ -220,13 +226,6 @@ impl Partitions {
     /// The directory with the fewest partitions. While one is offline none is chosen: a partition
     /// that lies there would be made again, empty (KAFKA-16234).
     fn emptiest(&self) -> Result<Arc<LogDir>, DiskError> {
-        let mut counts: Vec<usize> = vec![0; self.dirs.len()];
-        for row in self.open.load().values() {
-            for partition in row.iter().flatten() {
-                let at = self.dirs.iter().position(|dir| Arc::ptr_eq(dir, &partition.dir));
-                at.into_iter().for_each(|at| counts[at] += 1);
-            }
-        }
         if let Some(dir) = self.dirs.iter().find(|dir| dir.is_offline()) {
             return Err(DiskError {
                 operation: "place a partition while offline",
@@ -234,8 +233,8 @@ impl Partitions {
                 source: std::io::ErrorKind::NotConnected.into(),
             });
         }
-        let least = counts.iter().zip(&self.dirs).min_by_key(|(count, _)| **count);
-        Ok(least.map_or_else(|| self.dirs[0].clone(), |(_, dir)| dir.clone()))
+        let least = self.dirs.iter().min_by_key(|dir| dir.partition_count());
+        Ok(least.unwrap_or(&self.dirs[0]).clone())
     }
 
     /// Opens the partitions of a topic that are not open yet.
@@ -281,6 +280,7 @@ impl Partitions {
                 Ok(()) => renamed.push(to),
                 Err(error) => tracing::error!(%error, "partition not removed"),
             }
+            partition.dir.discount_partition();
             partition.waiters.wake_all();
         }
         for dir in &self.dirs {
@@ -292,7 +292,13 @@ impl Partitions {
                 }
             }
         }
-        // A topic made again under this name must not begin where this one was.
+        // Nor must its directories come back, or its checkpoints hold, for a topic made again
+        // under this name.
+        for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
+            if let Err(error) = dir.disk().sync_dir(dir.path()) {
+                tracing::error!(%error, "deletion not durable");
+            }
+        }
         self.write_checkpoints();
         renamed
     }
@@ -345,6 +351,32 @@ impl Partitions {
                 Ok(()) => {}
                 Err(error) => tracing::error!(%error, "directory not marked clean"),
             }
+        }
+        self.dirs.iter().for_each(|dir| dir.release());
+    }
+}
+
+/// Says now and then how far a long start is.
+struct Progress {
+    total: usize,
+    done: AtomicUsize,
+    said: Mutex<Instant>,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_secs(2);
+
+    fn new(total: usize, now: Instant) -> Self {
+        Self { total, done: AtomicUsize::new(0), said: Mutex::new(now) }
+    }
+
+    fn step(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed);
+        let now = clock::now();
+        let mut said = lock(&self.said);
+        if now.saturating_since(*said) >= Self::EVERY {
+            *said = now;
+            tracing::info!(done, of = self.total, "opening logs");
         }
     }
 }

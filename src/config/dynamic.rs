@@ -35,24 +35,30 @@ const THREADS: &[&str] = &[
     "num.replica.fetchers",
 ];
 
+/// Why a setting cannot change while the broker runs, whatever its value; `None` if it can.
+pub(crate) fn why_fixed(name: &str) -> Option<String> {
+    if table::of_listener(name).is_some() {
+        return None;
+    }
+    let said = match table::broker_key(name)?.change {
+        Change::Never | Change::Topic => "Cannot update these configs dynamically",
+        Change::PerListener => {
+            "These security configs can be dynamically updated only per-listener using the \
+             listener prefix"
+        }
+        Change::PerBroker | Change::ClusterWide => return None,
+    };
+    Some(format!("{said}: [{name}]"))
+}
+
 /// Checks one dynamic setting by itself; what is wrong is said in Kafka's words. A key nobody
 /// knows is taken, as Kafka does.
 pub(crate) fn check_broker_override(level: Level, name: &str, value: &str) -> Result<(), String> {
+    if let Some(fixed) = why_fixed(name) {
+        return Err(fixed);
+    }
     let base = table::of_listener(name);
     let Some(key) = table::broker_key(base.unwrap_or(name)) else { return Ok(()) };
-    if base.is_none() {
-        let said = match key.change {
-            Change::Never | Change::Topic => Some("Cannot update these configs dynamically"),
-            Change::PerListener => Some(
-                "These security configs can be dynamically updated only per-listener using the \
-                 listener prefix",
-            ),
-            Change::PerBroker | Change::ClusterWide => None,
-        };
-        if let Some(said) = said {
-            return Err(format!("{said}: [{name}]"));
-        }
-    }
     let printed = key.shape.canonical(key.name, value)?;
     if let Effect::Refused(reason) = key.effect
         && key.shape.default != Some(&printed)

@@ -17,7 +17,7 @@ mod tests;
 mod topic;
 
 pub(crate) use describe::Described;
-pub(crate) use dynamic::{Dynamic, Level};
+pub(crate) use dynamic::{Dynamic, Level, why_fixed};
 pub(crate) use layers::Overrides;
 pub use load::{ConfigError, Fault, Source, Sources, load};
 pub use report::report;

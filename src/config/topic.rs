@@ -267,7 +267,8 @@ mod tests {
         assert_eq!(
             with(&[("min.compaction.lag.ms", "1000"), ("max.compaction.lag.ms", "10")])
                 .unwrap_err(),
-            "conflict topic config setting min.compaction.lag.ms (1000) > max.compaction.lag.ms (10)"
+            "conflict topic config setting min.compaction.lag.ms (1000) > \
+             max.compaction.lag.ms (10)"
         );
     }
 

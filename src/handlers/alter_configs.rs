@@ -1,24 +1,20 @@
 //! AlterConfigs, v0–2. Puts settings in place of all that were set on a resource. v2: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, settings.
 
-use super::Client;
-use super::configs::{Resource, alter, resource};
+use super::configs::{Resource, alter, is_named_twice, resource};
+use super::{Client, respond};
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
 use kafka_protocol::messages::alter_configs_request::AlterConfigsResource;
 use kafka_protocol::messages::alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::{AlterConfigsRequest, AlterConfigsResponse};
-use kafka_protocol::protocol::StrBytes;
 use std::collections::BTreeMap;
 
 pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterConfigsResponse {
     let mut response = AlterConfigsResponse::default();
     for asked in &body.resources {
-        let same = |other: &&AlterConfigsResource| {
-            (other.resource_type, &other.resource_name)
-                == (asked.resource_type, &asked.resource_name)
-        };
-        let result = if body.resources.iter().filter(same).count() > 1 {
+        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
+        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             replace(client, asked, body.validate_only).await
@@ -30,7 +26,7 @@ pub(super) async fn handle(client: &Client, body: AlterConfigsRequest) -> AlterC
             Ok(()) => row,
             Err(refusal) => row
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         });
     }
     response

@@ -20,7 +20,7 @@ pub(super) fn handle(request: &Request, body: &ApiVersionsRequest) -> ApiVersion
 }
 
 /// The answer to a version that is not known.
-pub(super) fn unsupported(correlation_id: i32) -> Response {
+pub(super) fn unsupported(correlation_id: i32) -> Result<Response, String> {
     let own = APIS.iter().filter(|api| api.key == ApiKey::ApiVersions).map(row).collect();
     let answer = ApiVersionsResponse::default()
         .with_error_code(ErrorCode::UnsupportedVersion.code())

@@ -2,10 +2,11 @@
 
 use super::Client;
 use crate::broker::settings::{ALL_BROKERS, dynamic};
-use crate::config::{Level, Overrides};
+use crate::config::{Level, Overrides, why_fixed};
 use crate::machine::controller::{Change, Picture, Refusal};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
+use kafka_protocol::protocol::StrBytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +26,14 @@ pub(super) enum Resource {
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
 const BROKER_LOGGER: i8 = 8;
+
+/// Whether one of a request's resources stands there twice.
+pub(super) fn is_named_twice<'a>(
+    resources: impl Iterator<Item = (i8, &'a StrBytes)>,
+    one: (i8, &StrBytes),
+) -> bool {
+    resources.filter(|resource| *resource == one).count() > 1
+}
 
 /// Which resource a request means, if there is one.
 pub(super) fn resource(client: &Client, kind: i8, name: &str) -> Result<Resource, Refusal> {
@@ -114,6 +123,9 @@ fn check(
         Resource::Broker => Level::Broker,
         Resource::Loggers => return Ok(()),
     };
+    if let Some(fixed) = then.keys().find_map(|name| why_fixed(name)) {
+        return Err(Refusal::new(ErrorCode::InvalidRequest, fixed));
+    }
     let now = dynamic(picture, &node);
     let checked = broker.settings.loaded().check_dynamic(now, level, then);
     checked.map_err(|fault| Refusal::new(ErrorCode::InvalidConfig, fault))

@@ -2,14 +2,13 @@
 //! One row a topic, always; validate_only makes every check and nothing else (sarama#1955).
 //! Order of refusal, per topic: named twice, existence, count, assignment.
 
-use super::Client;
+use super::{Client, respond};
 use crate::machine::controller::Refusal;
 use crate::protocol::ErrorCode;
 use crate::types::BrokerId;
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_protocol::messages::{CreatePartitionsRequest, CreatePartitionsResponse};
-use kafka_protocol::protocol::StrBytes;
 
 pub(super) async fn handle(
     client: &Client,
@@ -32,7 +31,7 @@ pub(super) async fn handle(
             Ok(()) => row,
             Err(refusal) => row
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         });
     }
     response

@@ -3,7 +3,7 @@
 //! Every check is made with validate_only too; then nothing is made (KAFKA-13324).
 //! Order of refusal, per topic: named twice, name, existence, numbers, assignment, settings.
 
-use super::{Client, Request};
+use super::{Client, Request, respond};
 use crate::broker::settings::dynamic;
 use crate::machine::controller::{NewTopic, Refusal, Topic};
 use crate::protocol::ErrorCode;
@@ -114,7 +114,7 @@ fn refused(asked: &CreatableTopic, refusal: Refusal) -> CreatableTopicResult {
     CreatableTopicResult::default()
         .with_name(asked.name.clone())
         .with_error_code(refusal.code.code())
-        .with_error_message(Some(StrBytes::from_string(refusal.message)))
+        .with_error_message(respond::message(refusal.message))
         .with_num_partitions(-1)
         .with_replication_factor(-1)
         .with_configs(None)

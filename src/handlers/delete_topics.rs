@@ -2,7 +2,7 @@
 //! v4: flexible. v5: an error message. v6: topics by id (KIP-516).
 //! Order of refusal: deletion disabled, named twice, existence.
 
-use super::{Client, Request};
+use super::{Client, Request, respond};
 use crate::machine::controller::{Refusal, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::TopicId;
@@ -59,7 +59,7 @@ fn refused(version: i16, row: DeletableTopicResult, refusal: Refusal) -> Deletab
     if version < 5 {
         return row;
     }
-    row.with_error_message(Some(StrBytes::from_string(refusal.message)))
+    row.with_error_message(respond::message(refusal.message))
 }
 
 async fn delete(client: &Client, version: i16, named: &Named) -> Result<Arc<Topic>, Refusal> {

@@ -1,14 +1,12 @@
 //! DescribeCluster, v0–2. The cluster's id and brokers (KIP-700).
 //! v1: endpoint type (KIP-919). v2: fenced brokers (KIP-1073).
 
-use super::{Client, Request};
+use super::{Client, Request, operations};
 use crate::protocol::ErrorCode;
 use kafka_protocol::messages::describe_cluster_response::DescribeClusterBroker;
 use kafka_protocol::messages::{BrokerId, DescribeClusterRequest, DescribeClusterResponse};
 use kafka_protocol::protocol::StrBytes;
 
-/// What no authorizer grants or denies: the field's value when it was not asked for.
-const NO_OPERATIONS: i32 = i32::MIN;
 const BROKERS: i8 = 1;
 const CONTROLLERS: i8 = 2;
 
@@ -19,7 +17,9 @@ pub(super) fn handle(
 ) -> DescribeClusterResponse {
     let broker = &client.context.broker;
     let mut response = DescribeClusterResponse::default()
-        .with_cluster_authorized_operations(NO_OPERATIONS)
+        .with_cluster_authorized_operations(operations::of_cluster(
+            body.include_cluster_authorized_operations,
+        ))
         .with_controller_id(BrokerId(-1));
     if request.version >= 1 {
         let code = match body.endpoint_type {

@@ -4,7 +4,7 @@
 //! Order of refusal, per resource: its name, existence.
 
 use super::configs::{Resource, resource};
-use super::{Client, Request};
+use super::{Client, Request, respond};
 use crate::broker::settings::dynamic;
 use crate::config::Described;
 use crate::logging;
@@ -47,7 +47,7 @@ pub(super) fn handle(
             Ok(configs) => result.with_configs(configs),
             Err(refusal) => result
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         }
     });
     DescribeConfigsResponse::default().with_results(results.collect())

@@ -3,7 +3,7 @@
 //! GROUP_ID_NOT_FOUND with a message; before it is a group in state "Dead" (KIP-1043).
 
 use super::group::{group, wire};
-use super::{Client, Request};
+use super::{Client, Request, operations, respond};
 use crate::broker::coordinator::Event;
 use crate::machine::group::{DescribeGroup, DescribedGroup, Response};
 use crate::protocol::ErrorCode;
@@ -12,14 +12,12 @@ use kafka_protocol::messages::describe_groups_response::{
 };
 use kafka_protocol::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
 
-/// What no authorizer grants or denies: the field's value when it was not asked for.
-const NO_OPERATIONS: i32 = i32::MIN;
-
 pub(super) async fn handle(
     client: &Client,
     request: &Request,
     body: DescribeGroupsRequest,
 ) -> DescribeGroupsResponse {
+    let operations = operations::of_group(body.include_authorized_operations);
     let ids: Vec<_> = body.groups.iter().map(group).collect();
     drop(body);
     let mut response = DescribeGroupsResponse::default();
@@ -30,9 +28,8 @@ pub(super) async fn handle(
             Ok(_) => Err(ErrorCode::UnknownServerError),
             Err(code) => Err(code),
         };
-        let row = Row::default()
-            .with_group_id(GroupId(wire(&id)))
-            .with_authorized_operations(NO_OPERATIONS);
+        let row =
+            Row::default().with_group_id(GroupId(wire(&id))).with_authorized_operations(operations);
         response.groups.push(match described {
             Ok(described) => fill(request.version, row, &described),
             Err(ErrorCode::GroupIdNotFound) if request.version < 6 => {
@@ -41,7 +38,7 @@ pub(super) async fn handle(
             Err(ErrorCode::GroupIdNotFound) => row
                 .with_group_state(wire("Dead"))
                 .with_error_code(ErrorCode::GroupIdNotFound.code())
-                .with_error_message(Some(wire(&format!("Group {id} not found.")))),
+                .with_error_message(respond::message(format!("Group {id} not found."))),
             Err(code) => row.with_error_code(code.code()),
         });
     }

@@ -19,12 +19,9 @@ pub(super) fn handle(
     body: &DescribeLogDirsRequest,
 ) -> DescribeLogDirsResponse {
     let broker = &client.context.broker;
-    let wanted: Vec<_> = broker
-        .partitions
-        .all()
-        .into_iter()
-        .filter(|partition| is_wanted(body, partition))
-        .collect();
+    let mut wanted = broker.partitions.all();
+    wanted.retain(|partition| is_wanted(body, partition));
+    wanted.sort_by(|one, other| one.name.cmp(&other.name));
     let results =
         broker.partitions.dirs().iter().map(|dir| describe(request.version, dir, &wanted));
     DescribeLogDirsResponse::default().with_results(results.collect())

@@ -1,7 +1,7 @@
 //! DescribeTopicPartitions, v0. Topics in pages of partitions (KIP-966), by name. An empty list
 //! asks for all topics. A page ends at the limit, and the cursor says where the next one begins.
 
-use super::Client;
+use super::{Client, operations};
 use crate::machine::controller::{PartitionState, Picture, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
@@ -12,9 +12,6 @@ use kafka_protocol::messages::{
     BrokerId, DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, TopicName,
 };
 use kafka_protocol::protocol::StrBytes;
-
-/// What no authorizer grants or denies.
-const NO_OPERATIONS: i32 = i32::MIN;
 
 pub(super) fn handle(
     client: &Client,
@@ -68,7 +65,7 @@ fn page(
 ) -> (DescribeTopicPartitionsResponseTopic, Option<i32>) {
     let row = DescribeTopicPartitionsResponseTopic::default()
         .with_name(Some(TopicName(StrBytes::from_string(name.to_owned()))))
-        .with_topic_authorized_operations(NO_OPERATIONS);
+        .with_topic_authorized_operations(operations::of_topic(true));
     let Some(topic) = picture.topics.get(name) else {
         let code = match topic_name_fault(name) {
             Some(_) => ErrorCode::InvalidTopicException,

@@ -89,7 +89,7 @@ pub(super) fn handle(
     if fetch.is_enough(&rows) {
         return Ok(Reply::Now(fetch.answer(rows)));
     }
-    Ok(Reply::Later(Box::pin(fetch.wait())))
+    Ok(Reply::Later(Box::pin(async move { Ok(fetch.wait().await) })))
 }
 
 fn session_request(

@@ -1,7 +1,7 @@
 //! What the handlers of group APIs share: texts of the wire as the coordinator keeps them.
 
-use crate::machine::group::Generation;
-use crate::machine::group::{GroupId, InstanceId, MemberClaim, MemberId};
+use crate::machine::group::{Generation, GroupId, InstanceId, MemberClaim, MemberId};
+use crate::types::TopicPartition;
 use kafka_protocol::messages::{GroupId as WireGroup, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::sync::Arc;
@@ -24,6 +24,22 @@ pub(super) fn group(wire: &WireGroup) -> GroupId {
 /// A topic's name for the wire.
 pub(super) fn topic(name: &str) -> TopicName {
     TopicName(wire(name))
+}
+
+/// Topics with the numbers of their partitions and what is said of each.
+pub(super) type ByTopic<T> = Vec<(Arc<str>, Vec<(i32, T)>)>;
+
+/// Rows put together by topic, in the order in which each topic comes first.
+pub(super) fn by_topic<T>(rows: Vec<(TopicPartition, T)>) -> ByTopic<T> {
+    let mut topics: ByTopic<T> = Vec::new();
+    for (partition, row) in rows {
+        let row = (partition.partition, row);
+        match topics.iter_mut().find(|(name, _)| *name == partition.topic) {
+            Some((_, rows)) => rows.push(row),
+            None => topics.push((partition.topic, vec![row])),
+        }
+    }
+    topics
 }
 
 /// Who a request says it comes from.

@@ -2,8 +2,8 @@
 //! and loggers' levels (KIP-412). v1: flexible.
 //! Order of refusal, per resource: named twice, its name, existence, operations, settings.
 
-use super::Client;
-use super::configs::{Resource, alter, resource};
+use super::configs::{Resource, alter, is_named_twice, resource};
+use super::{Client, respond};
 use crate::broker::settings::dynamic;
 use crate::config::Overrides;
 use crate::logging;
@@ -12,7 +12,6 @@ use crate::protocol::ErrorCode;
 use kafka_protocol::messages::incremental_alter_configs_request::AlterConfigsResource;
 use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use kafka_protocol::messages::{IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse};
-use kafka_protocol::protocol::StrBytes;
 
 const SET: i8 = 0;
 const DELETE: i8 = 1;
@@ -39,11 +38,8 @@ pub(super) async fn handle(
 ) -> IncrementalAlterConfigsResponse {
     let mut response = IncrementalAlterConfigsResponse::default();
     for asked in &body.resources {
-        let same = |other: &&AlterConfigsResource| {
-            (other.resource_type, &other.resource_name)
-                == (asked.resource_type, &asked.resource_name)
-        };
-        let result = if body.resources.iter().filter(same).count() > 1 {
+        let names = body.resources.iter().map(|other| (other.resource_type, &other.resource_name));
+        let result = if is_named_twice(names, (asked.resource_type, &asked.resource_name)) {
             Err(Refusal::new(ErrorCode::InvalidRequest, "a resource is named twice"))
         } else {
             change(client, asked, body.validate_only).await
@@ -55,7 +51,7 @@ pub(super) async fn handle(
             Ok(()) => row,
             Err(refusal) => row
                 .with_error_code(refusal.code.code())
-                .with_error_message(Some(StrBytes::from_string(refusal.message))),
+                .with_error_message(respond::message(refusal.message)),
         });
     }
     response
@@ -170,9 +166,8 @@ fn list(
             Ok(split(described.value.as_deref().unwrap_or_default()))
         }
         Some(_) => {
-            let message =
-                format!("Config value append or subtract is not allowed for config key: {name}");
-            Err(Refusal::new(ErrorCode::InvalidRequest, message))
+            let message = format!("Can't append to or subtract from {name}: its type is not LIST.");
+            Err(Refusal::new(ErrorCode::InvalidConfig, message))
         }
         None => {
             let message = format!("Unknown topic config name: {name}");

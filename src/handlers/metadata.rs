@@ -5,7 +5,7 @@
 //! A topic that may be created automatically is, and is answered UNKNOWN_TOPIC_OR_PARTITION this
 //! time; the client asks again.
 
-use super::{Client, Request};
+use super::{Client, Request, operations};
 use crate::machine::controller::{Picture, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
@@ -16,9 +16,6 @@ use kafka_protocol::messages::metadata_response::{
 use kafka_protocol::messages::{self, MetadataRequest, MetadataResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
 use std::sync::Arc;
-
-/// What no authorizer grants or denies: the field's value when it was not asked for.
-const NO_OPERATIONS: i32 = i32::MIN;
 
 pub(super) fn handle(
     client: &Arc<Client>,
@@ -31,16 +28,21 @@ pub(super) fn handle(
         Some(topics) if request.version > 0 || !topics.is_empty() => Some(topics),
         Some(_) | None => None,
     };
+    let operations = operations::of_topic(body.include_topic_authorized_operations);
     let topics = match asked {
-        None => picture.topics.values().map(|topic| row(topic)).collect(),
+        None => picture.topics.values().map(|topic| row(topic, operations)).collect(),
         Some(asked) => {
             let create = request.version < 4 || body.allow_auto_topic_creation;
-            asked.iter().map(|topic| answer(client, &picture, topic, create)).collect()
+            asked
+                .iter()
+                .map(|topic| answer(client, &picture, topic, (create, operations)))
+                .collect()
         }
     };
     let node = messages::BrokerId(broker.node.0);
     let mut response = MetadataResponse::default().with_topics(topics);
-    response.cluster_authorized_operations = NO_OPERATIONS;
+    response.cluster_authorized_operations =
+        operations::of_cluster(body.include_cluster_authorized_operations);
     if let Some(endpoint) = broker.endpoint(&client.context.listener) {
         let mut row = MetadataResponseBroker::default()
             .with_node_id(node)
@@ -64,16 +66,20 @@ fn answer(
     client: &Arc<Client>,
     picture: &Picture,
     asked: &MetadataRequestTopic,
-    create: bool,
+    (create, operations): (bool, i32),
 ) -> MetadataResponseTopic {
-    let Some(name) = &asked.name else {
-        return match picture.by_id.get(&asked.topic_id) {
-            Some(topic) => row(topic),
-            None => failed(None, ErrorCode::UnknownTopicId).with_topic_id(asked.topic_id),
-        };
+    // Clients that ask by id send no name or an empty one.
+    let name = match &asked.name {
+        Some(name) if asked.topic_id.is_nil() => name,
+        Some(_) | None => {
+            return match picture.by_id.get(&asked.topic_id) {
+                Some(topic) => row(topic, operations),
+                None => failed(None, ErrorCode::UnknownTopicId).with_topic_id(asked.topic_id),
+            };
+        }
     };
     if let Some(topic) = picture.topics.get(name.as_str()) {
-        return row(topic);
+        return row(topic, operations);
     }
     if topic_name_fault(name).is_some() {
         return failed(Some(name.clone()), ErrorCode::InvalidTopicException);
@@ -88,10 +94,10 @@ fn failed(name: Option<TopicName>, code: ErrorCode) -> MetadataResponseTopic {
     MetadataResponseTopic::default()
         .with_error_code(code.code())
         .with_name(name)
-        .with_topic_authorized_operations(NO_OPERATIONS)
+        .with_topic_authorized_operations(operations::NOT_ASKED)
 }
 
-fn row(topic: &Topic) -> MetadataResponseTopic {
+fn row(topic: &Topic, operations: i32) -> MetadataResponseTopic {
     let partitions = (0..).zip(&topic.partitions).map(|(index, state)| {
         let ids = |ids: &[crate::types::BrokerId]| {
             ids.iter().map(|id| messages::BrokerId(id.0)).collect()
@@ -108,5 +114,5 @@ fn row(topic: &Topic) -> MetadataResponseTopic {
         .with_topic_id(topic.id)
         .with_is_internal(super::is_internal(&topic.name))
         .with_partitions(partitions.collect())
-        .with_topic_authorized_operations(NO_OPERATIONS)
+        .with_topic_authorized_operations(operations)
 }

@@ -33,6 +33,7 @@ mod offset_commit;
 mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
+mod operations;
 mod produce;
 mod respond;
 mod sync_group;
@@ -40,7 +41,7 @@ mod table;
 
 pub(crate) use respond::Response;
 
-use crate::broker::Broker;
+use crate::broker::{self, Broker};
 use crate::clock;
 use crate::metrics;
 use crate::protocol::{frame_guard, header};
@@ -80,8 +81,9 @@ pub(crate) struct Client {
 pub(crate) enum Reply {
     /// The answer is there.
     Now(Response),
-    /// The answer comes; the future keeps nothing of the frame.
-    Later(Pin<Box<dyn Future<Output = Response> + Send>>),
+    /// The answer comes, or why the connection is to be closed; the future keeps nothing of the
+    /// frame.
+    Later(Pin<Box<dyn Future<Output = Result<Response, String>> + Send>>),
     /// No answer is expected (acks=0).
     Nothing,
     /// The connection is to be closed, for this reason.
@@ -146,7 +148,7 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
     if !api.versions.contains(&version) {
         if key == ApiKey::ApiVersions as i16 {
             // Answered in version 0 on an open connection, so that clients step down (KIP-511).
-            return Ok(Reply::Now(api_versions::unsupported(correlation_id)));
+            return api_versions::unsupported(correlation_id).map(Reply::Now);
         }
         return Err(format!("API {key} version {version} is not offered"));
     }
@@ -165,10 +167,19 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
             let decoded =
                 decoded.map_err(|error| format!("API {key} version {version}: {error}"))?;
             let client = client.clone();
-            Ok(Reply::Later(Box::pin(async move {
+            let changes = table::changes_metadata(api.key);
+            let answered = async move {
                 let answer = dispatch(&client, &request, decoded).await;
                 answer.encode(&request)
-            })))
+            };
+            if changes {
+                let stopping = || Err("the broker stops".to_owned());
+                let answered = broker::to_the_end(answered);
+                return Ok(Reply::Later(Box::pin(async move {
+                    answered.await.unwrap_or_else(stopping)
+                })));
+            }
+            Ok(Reply::Later(Box::pin(answered)))
         }
     }
 }

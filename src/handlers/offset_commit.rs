@@ -4,7 +4,7 @@
 //! Topics and partitions that do not exist are refused by row, the others are kept; the refused
 //! rows come first.
 
-use super::group::{claim, group, text, topic};
+use super::group::{by_topic, claim, group, text, topic};
 use super::{Client, Request};
 use crate::broker::coordinator::Event;
 use crate::machine::group::{OffsetCommit, OffsetToCommit, Response};
@@ -26,7 +26,7 @@ pub(super) async fn handle(
 ) -> OffsetCommitResponse {
     let (mut answered, wanted) = sort(client, &body);
     if wanted.is_empty() {
-        return respond(&answered);
+        return respond(answered);
     }
     let id = group(&body.group_id);
     let member =
@@ -49,7 +49,7 @@ pub(super) async fn handle(
         Ok(_) => answered.extend(asked.into_iter().map(|at| (at, ErrorCode::UnknownServerError))),
         Err(code) => answered.extend(asked.into_iter().map(|at| (at, code))),
     }
-    respond(&answered)
+    respond(answered)
 }
 
 /// Rows that are refused at once, and those for the coordinator.
@@ -78,21 +78,14 @@ fn sort(client: &Client, body: &OffsetCommitRequest) -> (Rows, Vec<OffsetToCommi
     (refused, wanted)
 }
 
-fn respond(rows: &[(TopicPartition, ErrorCode)]) -> OffsetCommitResponse {
-    let mut response = OffsetCommitResponse::default();
-    for (partition, code) in rows {
-        let row = OffsetCommitResponsePartition::default()
-            .with_partition_index(partition.partition)
-            .with_error_code(code.code());
-        let place = response.topics.iter_mut().find(|place| *place.name.0 == *partition.topic);
-        match place {
-            Some(place) => place.partitions.push(row),
-            None => response.topics.push(
-                OffsetCommitResponseTopic::default()
-                    .with_name(topic(&partition.topic))
-                    .with_partitions(vec![row]),
-            ),
-        }
-    }
-    response
+fn respond(rows: Rows) -> OffsetCommitResponse {
+    let topics = by_topic(rows).into_iter().map(|(name, rows)| {
+        let rows = rows.into_iter().map(|(index, code)| {
+            OffsetCommitResponsePartition::default()
+                .with_partition_index(index)
+                .with_error_code(code.code())
+        });
+        OffsetCommitResponseTopic::default().with_name(topic(&name)).with_partitions(rows.collect())
+    });
+    OffsetCommitResponse::default().with_topics(topics.collect())
 }

@@ -1,7 +1,7 @@
 //! OffsetDelete, v0. A group forgets its offsets in some partitions (KIP-496).
 
 use super::Client;
-use super::group::{group, text, topic};
+use super::group::{by_topic, group, text, topic};
 use crate::broker::coordinator::Event;
 use crate::machine::group::{OffsetDelete, OffsetsDeleted, Response};
 use crate::protocol::ErrorCode;
@@ -36,7 +36,7 @@ pub(super) async fn handle(client: &Client, body: OffsetDeleteRequest) -> Offset
     match broker.groups.ask(&id, event).await {
         Ok(Response::OffsetDelete(OffsetsDeleted { error: ErrorCode::None, rows })) => {
             refused.extend(rows);
-            respond(&refused)
+            respond(refused)
         }
         Ok(Response::OffsetDelete(deleted)) => failed(deleted.error),
         Ok(_) => failed(ErrorCode::UnknownServerError),
@@ -48,20 +48,14 @@ fn failed(code: ErrorCode) -> OffsetDeleteResponse {
     OffsetDeleteResponse::default().with_error_code(code.code())
 }
 
-fn respond(rows: &[(TopicPartition, ErrorCode)]) -> OffsetDeleteResponse {
-    let mut response = OffsetDeleteResponse::default();
-    for (partition, code) in rows {
-        let row = OffsetDeleteResponsePartition::default()
-            .with_partition_index(partition.partition)
-            .with_error_code(code.code());
-        match response.topics.iter_mut().find(|place| *place.name.0 == *partition.topic) {
-            Some(place) => place.partitions.push(row),
-            None => response.topics.push(
-                OffsetDeleteResponseTopic::default()
-                    .with_name(topic(&partition.topic))
-                    .with_partitions(vec![row]),
-            ),
-        }
-    }
-    response
+fn respond(rows: Vec<(TopicPartition, ErrorCode)>) -> OffsetDeleteResponse {
+    let topics = by_topic(rows).into_iter().map(|(name, rows)| {
+        let rows = rows.into_iter().map(|(index, code)| {
+            OffsetDeleteResponsePartition::default()
+                .with_partition_index(index)
+                .with_error_code(code.code())
+        });
+        OffsetDeleteResponseTopic::default().with_name(topic(&name)).with_partitions(rows.collect())
+    });
+    OffsetDeleteResponse::default().with_topics(topics.collect())
 }

@@ -58,7 +58,7 @@ pub(super) fn handle(
         clock::now() + Duration::from_millis(u64::try_from(produce.timeout_ms).unwrap_or(0));
     let owned = Owned::from(response);
     let request = request.clone();
-    Ok(Reply::Later(Box::pin(async move { owned.answer(&request, waiting, deadline).await })))
+    Ok(Reply::Later(Box::pin(async move { Ok(owned.answer(&request, waiting, deadline).await) })))
 }
 
 fn append_all<'a>(

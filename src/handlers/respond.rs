@@ -1,11 +1,13 @@
 //! Answers as they go to the socket.
 
 use super::Request;
+use crate::limits;
 use crate::protocol::header;
 use crate::wire::Chunk;
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages;
 use kafka_protocol::messages::ResponseKind;
+use kafka_protocol::protocol::StrBytes;
 
 /// A whole frame.
 #[derive(Debug)]
@@ -47,15 +49,18 @@ impl Response {
 pub(crate) struct Answer(ResponseKind);
 
 impl Answer {
-    /// Encodes it in the request's version.
-    pub(super) fn encode(&self, request: &Request) -> Response {
+    /// Encodes it in the request's version. What the codec cannot say is our own mistake, but one
+    /// that a client may have provoked: it costs this connection, not the process.
+    pub(super) fn encode(&self, request: &Request) -> Result<Response, String> {
         let mut frame = begin(request);
-        // A field set at a version that lacks it is our own mistake, and found by every test that
-        // asks for that version.
-        if let Err(error) = self.0.encode(&mut frame, request.version) {
-            panic!("API {} version {}: {error}", request.key, request.version);
+        match self.0.encode(&mut frame, request.version) {
+            Ok(()) => Ok(Response::of(frame)),
+            Err(error) => {
+                let (key, version) = (request.key, request.version);
+                tracing::error!(key, version, %error, "an answer cannot be encoded");
+                Err(format!("API {key} version {version}: the answer cannot be encoded"))
+            }
         }
-        Response::of(frame)
     }
 }
 
@@ -100,6 +105,13 @@ answers! {
     OffsetFetchResponse => OffsetFetch,
     OffsetForLeaderEpochResponse => OffsetForLeaderEpoch,
     SyncGroupResponse => SyncGroup,
+}
+
+/// An error message, cut to what a response may carry: it may repeat what the client sent.
+pub(super) fn message(text: impl Into<String>) -> Option<StrBytes> {
+    let mut text = text.into();
+    text.truncate(text.floor_char_boundary(limits::MESSAGE_BYTES_MAX));
+    Some(StrBytes::from_string(text))
 }
 
 /// Bytes that are sent as they are.

@@ -55,6 +55,21 @@ pub(crate) const APIS: &[Api] = &[
     api(ApiKey::DescribeTopicPartitions, 0, 0),
 ];
 
+/// Whether a request may change the cluster's metadata, so that it must not end half way.
+pub(crate) fn changes_metadata(key: ApiKey) -> bool {
+    matches!(
+        key,
+        ApiKey::CreateTopics
+            | ApiKey::DeleteTopics
+            | ApiKey::CreatePartitions
+            | ApiKey::AlterConfigs
+            | ApiKey::IncrementalAlterConfigs
+            | ApiKey::InitProducerId
+            // Makes the offsets topic and starts its coordinators.
+            | ApiKey::FindCoordinator
+    )
+}
+
 /// The API with this key, if it is offered.
 pub(crate) fn find(key: i16) -> Option<&'static Api> {
     APIS.iter().find(|api| api.key as i16 == key)

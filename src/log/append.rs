@@ -175,6 +175,11 @@ impl Log {
     pub(super) fn roll(&self, tail: &mut Tail, now: Timestamp) -> Result<(), DiskError> {
         let disk = self.files.disk();
         let base = self.view.load().end.offset;
+        // Names become durable in order: a later segment alone would look like deleted records.
+        if tail.directory_unsynced {
+            self.sync_directory()?;
+            tail.directory_unsynced = false;
+        }
         self.write_producers(tail, base)?;
         tail.active.write_indexes(disk)?;
         let next = Arc::new(Segment::empty(&self.directory, base, self.files.clone()));
@@ -229,7 +234,7 @@ impl Log {
             }
             let mut files = std::mem::take(&mut tail.unsynced);
             files.push(tail.file.clone());
-            (end, files, std::mem::take(&mut tail.directory_unsynced))
+            (end, files, tail.directory_unsynced)
         };
         let synced = files
             .iter()
@@ -240,6 +245,10 @@ impl Log {
             // Pages may be marked clean although they never reached the disk: trying again lies.
             tail.condition = Condition::Failed;
             return Err(error.into());
+        }
+        // A segment that was begun meanwhile has a name that is not durable yet.
+        if directory && tail.active.base() == end.segment {
+            tail.directory_unsynced = false;
         }
         if tail.durable.offset <= end.offset {
             tail.durable = end;
@@ -291,7 +300,9 @@ impl Log {
             }
             tail.active.write_indexes(self.files.disk())?;
             self.write_producers(&tail, end.offset)?;
-            self.write_epochs(&tail);
+            if tail.epochs.latest().is_some() {
+                self.write_epochs(&tail);
+            }
             tail.condition = Condition::GivenUp;
             return Ok(end.offset);
         }

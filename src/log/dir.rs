@@ -8,7 +8,7 @@ use crate::types::{Offset, TopicId, TopicPartition};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const META: &str = "meta.properties";
@@ -59,11 +59,12 @@ pub(crate) struct LogDir {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     meta: Meta,
-    /// Holds the lock until the process ends.
-    _lock: File,
+    /// Holds the lock until it is released or the process ends.
+    lock: File,
     offline: AtomicBool,
     /// Bytes that producers may still write before the reserve is reached.
     room: AtomicI64,
+    partitions: AtomicUsize,
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
@@ -93,9 +94,10 @@ impl LogDir {
             path: path.to_owned(),
             disk,
             meta,
-            _lock: lock,
+            lock,
             offline: AtomicBool::new(false),
             room: AtomicI64::new(i64::MAX),
+            partitions: AtomicUsize::new(0),
             was_clean,
             recovery_points,
             log_starts,
@@ -164,6 +166,21 @@ impl LogDir {
         !self.offline.swap(true, Ordering::AcqRel)
     }
 
+    /// How many partitions are open here, for the choice of a directory.
+    pub(crate) fn partition_count(&self) -> usize {
+        self.partitions.load(Ordering::Relaxed)
+    }
+
+    /// A partition was opened here.
+    pub(crate) fn count_partition(&self) {
+        self.partitions.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A partition is no longer here.
+    pub(crate) fn discount_partition(&self) {
+        self.partitions.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// Whether the reserve is reached, so that producers are refused while reads go on.
     pub(crate) fn is_nearly_full(&self) -> bool {
         self.room.load(Ordering::Relaxed) <= 0
@@ -229,7 +246,11 @@ impl LogDir {
         self.disk.create_dir(&path)?;
         let id = crate::types::topic_id_text(topic_id);
         let content = format!("version: 0\ntopic_id: {id}");
-        disk::replace_file(&*self.disk, &path.join(PARTITION), content.as_bytes())?;
+        // Nobody reads a directory that is being made, so it is written in place; it is made
+        // durable with the first records, by [`Self::sync_identity`].
+        let file = self.disk.open(&path.join(PARTITION), disk::Open::Create)?;
+        file.truncate(0)?;
+        file.write_at(&[content.as_bytes()], 0)?;
         Ok(path)
     }
 
@@ -240,6 +261,14 @@ impl LogDir {
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Makes durable which topic a partition's directory belongs to. Without that its records
+    /// could be taken for those of another topic of the same name.
+    pub(crate) fn sync_identity(&self, partition: &TopicPartition) -> Result<(), DiskError> {
+        let path = self.partition_path(partition);
+        self.disk.open(&path.join(PARTITION), disk::Open::Create)?.sync()?;
+        self.disk.sync_dir(&path)
     }
 
     /// All partitions' directories. Others are left alone; those whose deletion was begun are
@@ -303,7 +332,14 @@ impl LogDir {
         write(RECOVERY_POINTS, recovery_points, &self.recovery_points)
     }
 
-    /// Says that every log was closed, and is durable; unless one was never opened.
+    /// Lets another process have it, once nothing more is written here.
+    pub(crate) fn release(&self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::warn!(directory = %self.path.display(), %error, "lock not released");
+        }
+    }
+
+    /// Says that every log was closed, and is durable.
     pub(crate) fn mark_clean(&self) -> Result<(), DiskError> {
         if !self.aside().is_empty() {
             let directory = self.path.display();

@@ -78,7 +78,8 @@ impl Log {
             created: now,
             jitter_ms,
             unsynced: Vec::new(),
-            directory_unsynced: found.is_new,
+            // Whoever made the directory may not have lived to sync it; a clean stop did.
+            directory_unsynced: found.is_new || how.recovery_point.is_some(),
             durable: end,
             unflushed_records: 0,
             condition: Condition::Open,
@@ -93,13 +94,14 @@ impl Log {
             tail: Mutex::new(tail),
             flushing: Mutex::new(()),
         };
-        if how.recovery_point.is_some() {
+        if how.recovery_point.is_some_and(|point| point < end.offset) {
             log.make_recovered_durable(found.unsynced_from)?;
         }
         Ok(log)
     }
 
-    /// What was recovered is durable before it is served: it may have stood in memory only.
+    /// What was recovered beyond the recovery point is durable before it is served: it may have
+    /// stood in memory only.
     fn make_recovered_durable(&self, from: usize) -> Result<(), LogError> {
         for segment in self.view.load().segments.iter().skip(from) {
             segment.file()?.sync()?;

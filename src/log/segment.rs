@@ -140,8 +140,9 @@ impl Segment {
     /// Writes both indexes into their files.
     pub(crate) fn write_indexes(&self, disk: &dyn Disk) -> Result<(), DiskError> {
         match &mut self.write_marks().indexes {
-            Some(indexes) => indexes.write(disk, &self.path),
-            None => Ok(()),
+            // An empty segment has nothing to find; ten thousand of them are closed without a file.
+            Some(indexes) if self.size() > 0 => indexes.write(disk, &self.path),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -153,6 +154,10 @@ impl Segment {
 
     /// Reads the index files of the segment that will be appended to, or makes them again.
     pub(crate) fn load_growing(&self, interval: u64) -> Result<(), LogError> {
+        if self.size() == 0 {
+            self.clear_marks();
+            return Ok(());
+        }
         let disk = self.files.disk();
         let offsets = Entries::load(disk, &self.beside("index"))?;
         let times = Entries::load(disk, &self.beside("timeindex"))?;

@@ -20,7 +20,9 @@ use tokio::sync::watch;
 /// An answer that is awaited, or there.
 enum Pending {
     Ready(Response),
-    Waiting(Pin<Box<dyn Future<Output = Response> + Send>>),
+    Waiting(Pin<Box<dyn Future<Output = Result<Response, String>> + Send>>),
+    /// The connection is closed in place of this answer, once those before it are sent.
+    Close(Closed),
 }
 
 /// Why a connection ends.
@@ -98,20 +100,15 @@ impl Connection {
         let mut charge = self.budget.charge();
         loop {
             let stop = *stopping.borrow();
-            let begun = if stop { Ok(()) } else { self.begin_requests() };
-            self.collect_ready();
-            // What was answered before a refused request is still sent.
-            if !self.output.is_empty()
-                && let Err(error) = self.output.send(&self.stream).await
-            {
-                return error.into();
+            if !stop {
+                self.begin_requests();
             }
-            if let Err(closed) = begun {
-                if self.pending.is_empty() {
-                    return closed;
-                }
-                self.answer_first().await;
-                continue;
+            self.collect_ready();
+            if let Err(closed) = self.send().await {
+                return closed;
+            }
+            if let Some(closed) = self.closed() {
+                return closed;
             }
             if stop && self.pending.is_empty() {
                 return Closed::Stopping;
@@ -119,17 +116,42 @@ impl Connection {
             if !stop && self.can_begin_another() {
                 continue;
             }
-            charge.set(self.charged_bytes()).await;
+            let wanted = self.charged_bytes();
+            tokio::select! {
+                () = charge.set(wanted) => {}
+                () = clock::sleep_until(clock::now() + limits::BUDGET_PATIENCE) => {
+                    return Closed::Refused("no memory for a frame".to_owned());
+                }
+            }
             if let Err(closed) = self.wait(&mut stopping, stop).await {
                 return closed;
             }
         }
     }
 
+    /// Sends what is ready. A client that does not read for as long as it may be idle is gone.
+    async fn send(&mut self) -> Result<(), Closed> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let idle = self.client.context.broker.config.connections_max_idle;
+        tokio::select! {
+            sent = self.output.send(&self.stream) => Ok(sent?),
+            () = clock::sleep_until(clock::now() + idle) => Err(Closed::Idle),
+        }
+    }
+
     /// Begins the requests that have arrived whole, as far as they may begin.
-    fn begin_requests(&mut self) -> Result<(), Closed> {
+    fn begin_requests(&mut self) {
         while self.can_begin_another() {
-            let Some(frame) = self.input.take()? else { break };
+            let frame = match self.input.take() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    self.pending.push_back(Pending::Close(error.into()));
+                    break;
+                }
+            };
             self.last_used = clock::now();
             let (reply, produce) = handlers::handle(&self.client, frame);
             self.barrier = !produce;
@@ -137,21 +159,36 @@ impl Connection {
                 Reply::Now(response) => self.pending.push_back(Pending::Ready(response)),
                 Reply::Later(response) => self.pending.push_back(Pending::Waiting(response)),
                 Reply::Nothing => {}
-                Reply::Close(reason) => return Err(Closed::Refused(reason)),
+                Reply::Close(reason) => {
+                    self.pending.push_back(Pending::Close(Closed::Refused(reason)));
+                }
             }
         }
-        Ok(())
+    }
+
+    /// Why the connection is to be closed now, if it is.
+    fn closed(&mut self) -> Option<Closed> {
+        match self.pending.pop_front_if(|first| matches!(first, Pending::Close(_)))? {
+            Pending::Close(closed) => Some(closed),
+            Pending::Ready(_) | Pending::Waiting(_) => None,
+        }
     }
 
     fn can_begin_another(&mut self) -> bool {
         self.collect_ready();
-        let Ok(Some(frame)) = self.input.peek() else { return self.input.peek().is_err() };
-        if self.pending.is_empty() {
-            return true;
+        // Nothing behind a request that closes the connection is looked at.
+        if matches!(self.pending.back(), Some(Pending::Close(_))) {
+            return false;
         }
-        !self.barrier
-            && handlers::is_produce(frame)
-            && self.pending.len() < limits::IN_FLIGHT_PER_CONNECTION
+        let frame = match self.input.peek() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return false,
+            Err(_) => return true,
+        };
+        self.pending.is_empty()
+            || !self.barrier
+                && handlers::is_produce(frame)
+                && self.pending.len() < limits::IN_FLIGHT_PER_CONNECTION
     }
 
     /// Moves the answers at the front that are there into the output.
@@ -160,16 +197,6 @@ impl Connection {
             if let Some(Pending::Ready(response)) = self.pending.pop_front() {
                 response.chunks.into_iter().for_each(|chunk| self.output.push(chunk));
             }
-        }
-    }
-
-    /// Waits for the first answer.
-    async fn answer_first(&mut self) {
-        if let Some(first) = self.pending.front_mut()
-            && let Pending::Waiting(response) = first
-        {
-            let response = response.await;
-            *first = Pending::Ready(response);
         }
     }
 
@@ -187,14 +214,17 @@ impl Connection {
         let first = async {
             match self.pending.front_mut() {
                 Some(Pending::Waiting(response)) => Some(response.await),
-                Some(Pending::Ready(_)) | None => None,
+                Some(Pending::Ready(_) | Pending::Close(_)) | None => None,
             }
         };
         tokio::select! {
             biased;
             Some(response) = first, if waits => {
                 if let Some(place) = self.pending.front_mut() {
-                    *place = Pending::Ready(response);
+                    *place = match response {
+                        Ok(response) => Pending::Ready(response),
+                        Err(reason) => Pending::Close(Closed::Refused(reason)),
+                    };
                 }
             }
             readable = self.stream.readable(), if reads && !stopped => {

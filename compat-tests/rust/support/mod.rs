@@ -85,6 +85,12 @@ impl Broker {
         }
     }
 
+    /// The ports of all listeners, in the order of `listeners`.
+    pub fn ports(&self) -> Vec<u16> {
+        let server = self.server.as_ref().expect("running");
+        server.listeners().iter().map(|listener| listener.port).collect()
+    }
+
     /// Where metrics and health are served.
     pub fn http(&self) -> std::net::SocketAddr {
         self.server.as_ref().and_then(Server::http).expect("http")

@@ -33,7 +33,10 @@ fn a_directory_and_a_partitions_identity_survive_a_loss_of_power() {
         dir.claim("cluster", 1, OTHER).expect("claim");
         let path = dir.create_partition(&partition, ID).expect("create");
         let files = Arc::new(Files::new(Arc::new(disk.clone()), 10));
-        Log::open(&path, files, small(), OpenHow::NEW, (NOW, 0.0)).expect("open");
+        let log = Log::open(&path, files, small(), OpenHow::NEW, (NOW, 0.0)).expect("open");
+        // As the first flush does, before anything in the log counts as durable.
+        dir.sync_identity(&partition).expect("sync");
+        log.flush().expect("flush");
         drop(dir);
         let disk = disk.crash(seed);
         let expected = Found { partition: partition.clone(), topic_id: Some(ID) };

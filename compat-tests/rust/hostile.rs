@@ -1,0 +1,274 @@
+//! Bytes that no honest client sends: each closes its own connection or is answered, and costs the
+//! broker neither its life nor its memory.
+
+mod support;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::*;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use support::*;
+
+/// One test at a time, because two of them measure this process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// APIs that random values would have make thousands of partitions.
+const MAKES_PARTITIONS: [i16; 2] = [19, 37];
+
+/// A small generator of numbers, the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % below.max(1) as u64).expect("small")
+    }
+}
+
+/// Request bodies as Kafka's own classes write them: key, version, body.
+fn golden() -> Vec<(i16, i16, Vec<u8>)> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/compat-tests/golden/wire-4.1.txt");
+    let lines = std::fs::read_to_string(path).expect("golden lines");
+    let requests = lines.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        (words.next()? == "request").then_some(())?;
+        let (key, version) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let hex = words.next().unwrap_or_default();
+        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
+        Some((key, version, (0..hex.len()).step_by(2).map(byte).collect()))
+    });
+    requests.collect()
+}
+
+fn frame(key: i16, version: i16, body: &[u8]) -> Bytes {
+    let mut frame = BytesMut::new();
+    frame.put_i32(0);
+    frame.put_i16(key);
+    frame.put_i16(version);
+    frame.put_i32(1);
+    frame.put_i16(-1);
+    if ApiKey::try_from(key).is_ok_and(|key| key.request_header_version(version) >= 2) {
+        frame.put_u8(0);
+    }
+    frame.put_slice(body);
+    let length = i32::try_from(frame.len() - 4).expect("length");
+    frame[..4].copy_from_slice(&length.to_be_bytes());
+    frame.freeze()
+}
+
+/// Sends bytes, then nothing more, and waits until the broker has closed the connection.
+fn throw(port: u16, bytes: &[u8]) -> usize {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("connect");
+    stream.set_read_timeout(Some(PATIENCE)).expect("timeout");
+    // The broker may have closed already, which is as good.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        Ok(length) => length,
+        Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => 0,
+        Err(error) => panic!("neither answered nor closed: {error}"),
+    }
+}
+
+/// Kilobytes of memory this process holds, or held at most.
+fn memory(line: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("status");
+    let found = status.lines().find_map(|row| row.strip_prefix(line)?.strip_prefix(':'));
+    let number = found.expect("a row").trim().trim_end_matches(" kB");
+    number.parse().expect("a number")
+}
+
+#[test]
+fn requests_of_every_kind_whole_cut_or_changed_hurt_nobody_else() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut bystander = broker.client();
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let requests = golden();
+    assert!(requests.len() > 5_000);
+    let mut thrown = 0;
+    for (key, version, body) in requests.iter().step_by(4) {
+        if MAKES_PARTITIONS.contains(key) {
+            continue;
+        }
+        let mut cut = body.clone();
+        cut.truncate(numbers.next(body.len()));
+        let mut changed = body.clone();
+        for _ in 0..3 {
+            if !changed.is_empty() {
+                let at = numbers.next(changed.len());
+                changed[at] = u8::try_from(numbers.next(256)).expect("a byte");
+            }
+        }
+        for body in [body, &cut, &changed] {
+            throw(broker.port, &frame(*key, *version, body));
+            thrown += 1;
+        }
+    }
+    assert!(thrown > 3_000, "{thrown}");
+    assert_eq!(bystander.create("still-served", 1, &[]), 0);
+    let appended = bystander.produce("still-served", 0, -1, batch(now_ms(), &[b"x"]));
+    assert_eq!((appended.error_code, appended.base_offset), (0, 0));
+}
+
+#[test]
+fn counts_that_cannot_be_true_take_no_memory() {
+    let _alone = alone();
+    let broker = Broker::start();
+    broker.client();
+    // The peak counts from here on.
+    std::fs::write("/proc/self/clear_refs", "5").expect("reset");
+    let before = memory("VmRSS");
+    // Metadata 12: a compact count of 2^32 - 2. Produce 7: 2^31 - 1 topics. JoinGroup 0: 64 Mi.
+    let bombs: [(i16, i16, &[u8]); 5] = [
+        (3, 12, b"\xff\xff\xff\xff\x0f"),
+        (0, 7, b"\xff\xff\x00\x01\x00\x00\x27\x10\x7f\xff\xff\xff"),
+        (11, 0, b"\x00\x01g\x00\x00\x27\x10\x00\x00\x00\x01c\x04\x00\x00\x00"),
+        (1, 12, b"\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\x0f"),
+        (32, 4, b"\xff\xff\xff\xff\x0f"),
+    ];
+    for _ in 0..100 {
+        for (key, version, body) in bombs {
+            assert_eq!(throw(broker.port, &frame(key, version, body)), 0, "key {key}");
+        }
+    }
+    let grown = memory("VmHWM").saturating_sub(before);
+    assert!(grown < 60_000, "{grown} kB");
+}
+
+#[test]
+fn a_claimed_length_and_silence_hold_no_memory() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let before = memory("VmRSS");
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(("127.0.0.1", broker.port)).expect("connect");
+        stream.write_all(&100_000_000i32.to_be_bytes()).expect("write");
+        stream.write_all(&[0; 100]).expect("write");
+        held.push(stream);
+    }
+    assert_eq!(broker.client().create("still-served", 1, &[]), 0);
+    let grown = memory("VmRSS").saturating_sub(before);
+    assert!(grown < 60_000, "{grown} kB");
+}
+
+#[test]
+fn bombs_in_compressed_batches_are_refused() {
+    use kafka_protocol::records::Compression;
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    client.create("bombs", 1, &[("compression.type", "uncompressed")]);
+    let zeros = vec![0; 100 << 20];
+    let bomb = encode(&[record(0, now_ms(), None, &zeros)], Compression::Gzip);
+    drop(zeros);
+    assert!(bomb.len() < 1 << 20);
+    assert_eq!(client.produce("bombs", 0, -1, bomb).error_code, 87);
+    assert_eq!(client.offset("bombs", 0, -1).2, 0);
+}
+
+#[test]
+fn ten_thousand_pipelined_requests_are_answered_in_order() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    let request = MetadataRequest::default().with_topics(Some(Vec::new()));
+    let mut writer = client.stream.try_clone().expect("clone");
+    let frames: Vec<Bytes> =
+        (0..10_000).map(|_| client.frame(ApiKey::Metadata, 9, &request)).collect();
+    let sender = std::thread::spawn(move || {
+        frames.iter().for_each(|frame| writer.write_all(frame).expect("write"));
+    });
+    for number in 1..=10_000 {
+        let answer = client.read_frame().expect("an answer");
+        assert_eq!(answer[..4], i32::to_be_bytes(number));
+    }
+    sender.join().expect("sent");
+}
+
+#[test]
+fn names_that_would_leave_the_directory_are_refused() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    for name in ["..", ".", "../x", "a/b", "/etc", "a\0b", "", &"x".repeat(250), "é"] {
+        assert_eq!(client.create(name, 1, &[]), 17, "{name:?}");
+    }
+    let reached = std::fs::read_dir(broker.dir.path()).expect("list").count();
+    assert_eq!(reached, 1);
+    for partition in [-1, i32::MAX, i32::MIN] {
+        assert_eq!(client.produce("t", partition, -1, batch(now_ms(), &[b"x"])).error_code, 3);
+        assert_eq!(client.offset("t", partition, -1).0, 3);
+    }
+    for topic in ["__consumer_offsets", "__transaction_state"] {
+        let request = FindCoordinatorRequest::default().with_key(text("g"));
+        let _: FindCoordinatorResponse = client.ask(ApiKey::FindCoordinator, 2, &request);
+        let code = client.produce(topic, 0, -1, batch(now_ms(), &[b"x"])).error_code;
+        assert!(code == 17 || code == 3, "{topic}: {code}");
+    }
+}
+
+/// An error message that repeats a name of 32,767 bytes is longer than the wire can say: the broker
+/// must not fall over it.
+#[test]
+fn names_as_long_as_the_wire_allows_are_answered() {
+    use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
+    use kafka_protocol::messages::incremental_alter_configs_request::{
+        AlterConfigsResource, AlterableConfig,
+    };
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    client.create("t", 1, &[]);
+    let long = "x".repeat(32_767);
+    for kind in [2, 4, 8, 16, 99] {
+        let resource = DescribeConfigsResource::default()
+            .with_resource_type(kind)
+            .with_resource_name(text(&long))
+            .with_configuration_keys(None);
+        let request = DescribeConfigsRequest::default().with_resources(vec![resource]);
+        let answer: DescribeConfigsResponse = client.ask(ApiKey::DescribeConfigs, 1, &request);
+        assert_ne!(answer.results[0].error_code, 0);
+    }
+    for (name, value) in [(&long[..], "1"), ("retention.ms", &long[..])] {
+        let config = AlterableConfig::default().with_name(text(name)).with_value(Some(text(value)));
+        let resource = AlterConfigsResource::default()
+            .with_resource_type(2)
+            .with_resource_name(text("t"))
+            .with_configs(vec![config]);
+        let request = IncrementalAlterConfigsRequest::default().with_resources(vec![resource]);
+        let answer: IncrementalAlterConfigsResponse =
+            client.ask(ApiKey::IncrementalAlterConfigs, 0, &request);
+        assert_eq!(answer.responses[0].error_code, 40);
+    }
+    assert_eq!(client.create(&long, 1, &[]), 17);
+}
+
+/// What follows a malformed request on its connection was still served.
+#[test]
+fn nothing_is_served_behind_a_malformed_request() {
+    let _alone = alone();
+    let broker = Broker::start();
+    let mut client = broker.client();
+    client.create("behind", 1, &[]);
+    let good = client.frame(
+        ApiKey::Produce,
+        9,
+        &produce_request("behind", 0, -1, batch(now_ms(), &[b"first"])),
+    );
+    let malformed = frame(0, 9, b"\xff\xff\xff\xff\x0f");
+    client.write(&[&good[..], &malformed, &good].concat());
+    let answer: ProduceResponse = client.receive(ApiKey::Produce, 9);
+    assert_eq!(answer.responses[0].partition_responses[0].base_offset, 0);
+    assert!(client.is_closed());
+    assert_eq!(broker.client().offset("behind", 0, -1).2, 1);
+}
