@@ -106,6 +106,18 @@ fn a_failed_sync_is_final_and_never_taken_for_success() {
     }
 }
 
+/// A roll makes the names before it durable; that sync was tried again as if nothing had failed.
+#[test]
+fn a_failed_sync_while_rolling_is_final_too() {
+    let disk = disk();
+    let log = open_sim(&disk, OpenHow::NEW);
+    disk.fail_sync_after(0);
+    let failed = (0..9).find_map(|time| append(&log, &batch(time, &["some value"; 4])).err());
+    assert!(matches!(failed, Some(AppendError::Disk(_))), "{failed:?}");
+    assert!(matches!(append(&log, &batch(9, &["no"])), Err(AppendError::Failed)));
+    assert!(matches!(log.flush(), Err(AppendError::Failed)));
+}
+
 #[test]
 fn appends_go_on_while_a_sync_is_stuck() {
     let disk = disk();
@@ -171,6 +183,8 @@ fn a_roll_that_fails_at_any_point_leaves_nothing_that_hurts() {
         for sequence in 0..2 {
             send(&log, 1, sequence).expect("append");
         }
+        // A sync of names that are not durable yet would close the log for good.
+        log.flush().expect("flush");
         disk.fail_operation_after(skipped);
         let large = "x".repeat(200);
         if append(&log, &batch(1, &[&large])).is_ok() {
