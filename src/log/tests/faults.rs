@@ -367,6 +367,44 @@ fn nothing_above_the_high_watermark_is_deleted() {
     assert_eq!(log.view().start, Offset(4));
 }
 
+/// After a clean stop nothing is checked; what lies before the damage is served all the same.
+#[test]
+fn a_flipped_bit_in_a_clean_log_hurts_no_batch_before_it_and_panics_nowhere() {
+    let build = || {
+        let disk = disk();
+        let log = open_sim(&disk, OpenHow::NEW);
+        fill(&log, 12);
+        log.close().expect("close");
+        disk
+    };
+    let batch_bytes = batch(0, &["first value", "second value"]).len();
+    for (base, number) in [(0, 2), (16, 2)] {
+        for at in 0..batch_bytes {
+            let disk = build();
+            let name = path(&segment::file_name(Offset(base), "log"));
+            disk.damage(&name, number * batch_bytes + at);
+            let log = match try_open(&disk, clean()) {
+                Ok(log) => log,
+                Err(LogError::Corrupt { segment, .. }) => {
+                    assert_eq!(segment, Offset(base));
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let damaged = base + 4;
+            for offset in 0..24 {
+                match log.read(Offset(offset), 1, true, UpTo::HighWatermark) {
+                    Ok(slice) => assert!(slice.is_some() || offset >= damaged),
+                    Err(ReadError::Log(LogError::Corrupt { .. })) => assert!(offset >= damaged),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let _found_or_damaged = log.find_time(Timestamp(3)).is_ok();
+            let _closed_or_damaged = log.close().is_ok();
+        }
+    }
+}
+
 // Hints that are lost or wrong.
 
 #[test]
