@@ -62,9 +62,9 @@ pub(crate) struct LogDir {
     /// Holds the lock until it is released or the process ends.
     lock: File,
     offline: AtomicBool,
+    partitions: AtomicUsize,
     /// Bytes that producers may still write before the reserve is reached.
     room: AtomicI64,
-    partitions: AtomicUsize,
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
@@ -96,8 +96,8 @@ impl LogDir {
             meta,
             lock,
             offline: AtomicBool::new(false),
-            room: AtomicI64::new(i64::MAX),
             partitions: AtomicUsize::new(0),
+            room: AtomicI64::new(i64::MAX),
             was_clean,
             recovery_points,
             log_starts,
