@@ -497,6 +497,8 @@ fn a_flipped_bit_in_an_index_changes_no_answer() {
             let log = open_sim(&disk, clean());
             let latest = log.find_latest_time().expect("find").map(|found| found.timestamp);
             assert_eq!(latest, Some(Timestamp(5_000)), "{extension} {at}");
+            let latest = log.view().segments[0].latest().expect("latest").0;
+            assert_eq!(latest, Timestamp(5_000), "{extension} {at}");
             assert_eq!(log.find_time(Timestamp(5_001)).expect("find"), None, "{extension} {at}");
         }
     }
