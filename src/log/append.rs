@@ -177,7 +177,10 @@ impl Log {
         let base = self.view.load().end.offset;
         // Names become durable in order: a later segment alone would look like deleted records.
         if tail.directory_unsynced {
-            self.sync_directory()?;
+            if let Err(error) = self.sync_directory() {
+                tail.condition = Condition::Failed;
+                return Err(error);
+            }
             tail.directory_unsynced = false;
         }
         self.write_producers(tail, base)?;
@@ -304,7 +307,10 @@ impl Log {
                 continue;
             }
             tail.active.write_indexes(self.files.disk())?;
-            self.write_producers(&tail, end.offset)?;
+            // Of a log that never had a batch there is nothing to know.
+            if end.offset > Offset::ZERO {
+                self.write_producers(&tail, end.offset)?;
+            }
             if tail.epochs.latest().is_some() {
                 self.write_epochs(&tail);
             }

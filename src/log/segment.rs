@@ -28,6 +28,8 @@ pub(crate) struct Segment {
 struct Marks {
     /// Both indexes; `None` until a sealed segment is first looked into.
     indexes: Option<Indexes>,
+    /// Where the indexes had to stop, and why.
+    damage: Option<(u64, BatchError)>,
     /// The descriptor of the segment that is appended to; sealed ones share the cache.
     append: Option<Arc<dyn DiskFile>>,
 }
@@ -63,7 +65,7 @@ impl Segment {
             path: directory.join(file_name(base, "log")),
             files,
             size: AtomicU64::new(size),
-            marks: RwLock::new(Marks { indexes: None, append: None }),
+            marks: RwLock::new(Marks { indexes: None, damage: None, append: None }),
         }
     }
 
@@ -198,10 +200,20 @@ impl Segment {
         };
         let mut indexes = Indexes::new(self.base);
         let mut scanner = HeadScanner::new(&*file, self.base, 0, self.size());
-        while let Some((position, header)) = scanner.next()? {
-            indexes.note(position, &header, interval);
-        }
-        if let Err(error) = indexes.write(disk, &self.path) {
+        marks.damage = loop {
+            match scanner.next() {
+                Ok(Some((position, header))) => indexes.note(position, &header, interval),
+                Ok(None) => break None,
+                // What lies before the damage can be read all the same.
+                Err(LogError::Corrupt { position, what, .. }) if marks.append.is_none() => {
+                    break Some((position, what));
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        if marks.damage.is_none()
+            && let Err(error) = indexes.write(disk, &self.path)
+        {
             tracing::warn!(%error, "index not written");
         }
         marks.indexes = Some(indexes);
@@ -312,7 +324,12 @@ impl Segment {
 
     /// The latest timestamp and the last offset of the batch that has it.
     pub(crate) fn latest(&self) -> Result<(Timestamp, Offset), LogError> {
-        self.with_indexes(Indexes::latest)
+        let latest = self.with_indexes(Indexes::latest)?;
+        match self.read_marks().damage {
+            None => Ok(latest),
+            // There may be a later one, and retention must not take this one's word.
+            Some((position, what)) => Err(LogError::Corrupt { segment: self.base, position, what }),
+        }
     }
 
     /// Gives all of the segment's files the name they have until they are removed.

@@ -106,6 +106,18 @@ fn a_failed_sync_is_final_and_never_taken_for_success() {
     }
 }
 
+/// A roll makes the names before it durable; that sync was tried again as if nothing had failed.
+#[test]
+fn a_failed_sync_while_rolling_is_final_too() {
+    let disk = disk();
+    let log = open_sim(&disk, OpenHow::NEW);
+    disk.fail_sync_after(0);
+    let failed = (0..9).find_map(|time| append(&log, &batch(time, &["some value"; 4])).err());
+    assert!(matches!(failed, Some(AppendError::Disk(_))), "{failed:?}");
+    assert!(matches!(append(&log, &batch(9, &["no"])), Err(AppendError::Failed)));
+    assert!(matches!(log.flush(), Err(AppendError::Failed)));
+}
+
 #[test]
 fn appends_go_on_while_a_sync_is_stuck() {
     let disk = disk();
@@ -171,6 +183,8 @@ fn a_roll_that_fails_at_any_point_leaves_nothing_that_hurts() {
         for sequence in 0..2 {
             send(&log, 1, sequence).expect("append");
         }
+        // A sync of names that are not durable yet would close the log for good.
+        log.flush().expect("flush");
         disk.fail_operation_after(skipped);
         let large = "x".repeat(200);
         if append(&log, &batch(1, &[&large])).is_ok() {
@@ -353,6 +367,44 @@ fn nothing_above_the_high_watermark_is_deleted() {
     assert_eq!(log.view().start, Offset(4));
 }
 
+/// After a clean stop nothing is checked; what lies before the damage is served all the same.
+#[test]
+fn a_flipped_bit_in_a_clean_log_hurts_no_batch_before_it_and_panics_nowhere() {
+    let build = || {
+        let disk = disk();
+        let log = open_sim(&disk, OpenHow::NEW);
+        fill(&log, 12);
+        log.close().expect("close");
+        disk
+    };
+    let batch_bytes = batch(0, &["first value", "second value"]).len();
+    for (base, number) in [(0, 2), (16, 2)] {
+        for at in 0..batch_bytes {
+            let disk = build();
+            let name = path(&segment::file_name(Offset(base), "log"));
+            disk.damage(&name, number * batch_bytes + at);
+            let log = match try_open(&disk, clean()) {
+                Ok(log) => log,
+                Err(LogError::Corrupt { segment, .. }) => {
+                    assert_eq!(segment, Offset(base));
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let damaged = base + 4;
+            for offset in 0..24 {
+                match log.read(Offset(offset), 1, true, UpTo::HighWatermark) {
+                    Ok(slice) => assert!(slice.is_some() || offset >= damaged),
+                    Err(ReadError::Log(LogError::Corrupt { .. })) => assert!(offset >= damaged),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            let _found_or_damaged = log.find_time(Timestamp(3)).is_ok();
+            let _closed_or_damaged = log.close().is_ok();
+        }
+    }
+}
+
 // Hints that are lost or wrong.
 
 #[test]
@@ -445,6 +497,8 @@ fn a_flipped_bit_in_an_index_changes_no_answer() {
             let log = open_sim(&disk, clean());
             let latest = log.find_latest_time().expect("find").map(|found| found.timestamp);
             assert_eq!(latest, Some(Timestamp(5_000)), "{extension} {at}");
+            let latest = log.view().segments[0].latest().expect("latest").0;
+            assert_eq!(latest, Timestamp(5_000), "{extension} {at}");
             assert_eq!(log.find_time(Timestamp(5_001)).expect("find"), None, "{extension} {at}");
         }
     }
