@@ -4,6 +4,7 @@ use crate::machine::group::{Generation, GroupId, InstanceId, MemberClaim, Member
 use crate::types::TopicPartition;
 use kafka_protocol::messages::{GroupId as WireGroup, TopicName};
 use kafka_protocol::protocol::StrBytes;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An owned copy, so that the frame is not kept.
@@ -32,12 +33,13 @@ pub(super) type ByTopic<T> = Vec<(Arc<str>, Vec<(i32, T)>)>;
 /// Rows put together by topic, in the order in which each topic comes first.
 pub(super) fn by_topic<T>(rows: Vec<(TopicPartition, T)>) -> ByTopic<T> {
     let mut topics: ByTopic<T> = Vec::new();
+    let mut places = HashMap::new();
     for (partition, row) in rows {
-        let row = (partition.partition, row);
-        match topics.iter_mut().find(|(name, _)| *name == partition.topic) {
-            Some((_, rows)) => rows.push(row),
-            None => topics.push((partition.topic, vec![row])),
-        }
+        let place = *places.entry(partition.topic.clone()).or_insert_with(|| {
+            topics.push((partition.topic, Vec::new()));
+            topics.len() - 1
+        });
+        topics[place].1.push((partition.partition, row));
     }
     topics
 }

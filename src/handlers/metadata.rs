@@ -15,6 +15,7 @@ use kafka_protocol::messages::metadata_response::{
 };
 use kafka_protocol::messages::{self, MetadataRequest, MetadataResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) fn handle(
@@ -33,8 +34,11 @@ pub(super) fn handle(
         None => picture.topics.values().map(|topic| row(topic, operations)).collect(),
         Some(asked) => {
             let create = request.version < 4 || body.allow_auto_topic_creation;
+            // Each once, as in Kafka: an answer is far longer than a question.
+            let mut told = BTreeSet::new();
             asked
                 .iter()
+                .filter(|topic| told.insert((&topic.name, topic.topic_id)))
                 .map(|topic| answer(client, &picture, topic, (create, operations)))
                 .collect()
         }

@@ -178,7 +178,10 @@ impl Log {
         // Names become durable in order: a later segment alone would look like deleted records.
         if tail.directory_unsynced {
             if let Err(error) = self.sync_directory() {
-                tail.condition = Condition::Failed;
+                // What could not even be opened for want of descriptors can be later.
+                if !error.is_shortage() {
+                    self.condition.set(Condition::Failed);
+                }
                 return Err(error);
             }
             tail.directory_unsynced = false;

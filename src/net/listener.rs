@@ -62,7 +62,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl BoundListener {
-    /// Serves up to `connections_max` clients until `stopping` says so; then answers what was begun and ends.
+    /// Serves up to `connections_max` clients until `stopping` says so; then answers what was begun
+    /// and ends.
     pub(crate) fn start(
         self,
         context: Arc<Context>,
