@@ -8,7 +8,7 @@ use kafka_protocol::messages::offset_commit_request::{
 use kafka_protocol::messages::offset_fetch_request::OffsetFetchRequestTopic;
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Decodable, Encodable};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -83,6 +83,22 @@ impl Process {
         let mut child = self.child.take().expect("it runs");
         child.kill().expect("kill");
         child.wait().expect("wait");
+    }
+
+    /// Has it stand still, with none of its threads within a call to the kernel.
+    pub fn pause(&self) {
+        let child = self.child.as_ref().expect("it runs");
+        let id = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(id, rustix::process::Signal::STOP).expect("pause");
+        let is_still = |task: io::Result<fs::DirEntry>| {
+            let stat = fs::read_to_string(task.expect("a thread").path().join("stat"));
+            let stat = stat.expect("its state");
+            stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+        };
+        wait_for("all threads to stand still", || {
+            let mut tasks = fs::read_dir(format!("/proc/{}/task", child.id())).expect("threads");
+            tasks.all(is_still).then_some(())
+        });
     }
 
     /// Stops it as SIGTERM does, and says whether it ended well.
