@@ -220,6 +220,13 @@ fn a_damaged_partition_stays_offline_and_is_not_cut_by_a_later_start() {
     assert_eq!(client.create("damaged", 1, &[]), 0);
     assert_eq!(client.offset("damaged", 0, -1).2, 0);
     assert_eq!(client.produce("damaged", 0, -1, batch(now_ms(), &[b"x"])).base_offset, 0);
+    // The damaged data went with its topic.
+    wait_for("the removal", || {
+        let entries = fs::read_dir(&logs).expect("the log directory");
+        let names = entries.map(|entry| entry.expect("entry").file_name().into_string());
+        let left = names.filter(|name| name.as_ref().is_ok_and(|name| name.contains("damaged")));
+        (left.count() == 1).then_some(())
+    });
 }
 
 fn delete(client: &mut Client, topic: &str) {
