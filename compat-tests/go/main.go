@@ -230,6 +230,25 @@ func consuming() {
 		same(int64(1), offset(admin.ListMaxTimestampOffsets(ctx, topic)))
 		same(int64(1), offset(admin.ListOffsetsAfterMilli(ctx, 6000, topic)))
 	})
+	check("offsets", "a fetch session over 20 partitions", func(ctx context.Context) {
+		topic := create(ctx, "sessions", 20, nil)
+		consumer := client(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		defer consumer.Close()
+		seen := map[string]int{}
+		for round := range 10 {
+			for partition := int32(0); partition < 20; partition += 3 {
+				sendTo(ctx, topic, partition, []string{fmt.Sprintf("%d/%d", round, partition)})
+			}
+			for len(seen) < (round+1)*7 {
+				fetches := consumer.PollFetches(ctx)
+				must(fetches.Err())
+				fetches.EachRecord(func(record *kgo.Record) { seen[string(record.Value)]++ })
+			}
+		}
+		for value, times := range seen {
+			require(times == 1, value)
+		}
+	})
 	check("timestamps", "create time, after a time", func(ctx context.Context) {
 		topic := create(ctx, "timestamps", 1, nil)
 		for _, stamp := range []int64{2000, 4000, 6000, 8000} {
