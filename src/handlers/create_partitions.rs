@@ -10,20 +10,13 @@ use crate::types::BrokerId;
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_partitions_response::CreatePartitionsTopicResult;
 use kafka_protocol::messages::{CreatePartitionsRequest, CreatePartitionsResponse};
-use std::collections::BTreeSet;
 
 pub(super) async fn handle(
     client: &Client,
     body: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse {
     let mut response = CreatePartitionsResponse::default();
-    let repeated = respond::repeated(body.topics.iter().map(|topic| &topic.name));
-    let mut told = BTreeSet::new();
-    for topic in &body.topics {
-        let twice = repeated.contains(&topic.name);
-        if twice && !told.insert(&topic.name) {
-            continue;
-        }
+    for (topic, twice) in respond::each_once(&body.topics, |topic| topic.name.clone()) {
         let result = if twice {
             Err(Refusal::new(ErrorCode::InvalidRequest, "Duplicate topic name."))
         } else {

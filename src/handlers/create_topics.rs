@@ -14,7 +14,7 @@ use kafka_protocol::messages::create_topics_response::{
 };
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse};
 use kafka_protocol::protocol::StrBytes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) async fn handle(
     client: &Client,
@@ -22,14 +22,10 @@ pub(super) async fn handle(
     body: CreateTopicsRequest,
 ) -> CreateTopicsResponse {
     let mut response = CreateTopicsResponse::default();
-    let repeated = respond::repeated(body.topics.iter().map(|topic| &topic.name));
-    let mut told = BTreeSet::new();
-    for topic in &body.topics {
-        if repeated.contains(&topic.name) {
-            if told.insert(&topic.name) {
-                let refusal = Refusal::new(ErrorCode::InvalidRequest, "Duplicate topic name.");
-                response.topics.push(refused(topic, refusal));
-            }
+    for (topic, twice) in respond::each_once(&body.topics, |topic| topic.name.clone()) {
+        if twice {
+            let refusal = Refusal::new(ErrorCode::InvalidRequest, "Duplicate topic name.");
+            response.topics.push(refused(topic, refusal));
             continue;
         }
         let row = match create(client, topic, body.validate_only).await {

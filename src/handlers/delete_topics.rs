@@ -27,13 +27,7 @@ pub(super) async fn handle(
     };
     let mut deleted = BTreeSet::new();
     let mut response = DeleteTopicsResponse::default();
-    let repeated = respond::repeated(named.iter());
-    let mut told = BTreeSet::new();
-    for topic in &named {
-        let twice = repeated.contains(topic);
-        if twice && !told.insert(topic) {
-            continue;
-        }
+    for (topic, twice) in respond::each_once(&named, Named::clone) {
         let result = if twice {
             Err(Refusal::new(ErrorCode::InvalidRequest, "The topic is named twice."))
         } else {

@@ -5,7 +5,7 @@
 //! A topic that may be created automatically is, and is answered UNKNOWN_TOPIC_OR_PARTITION this
 //! time; the client asks again.
 
-use super::{Client, Request, operations};
+use super::{Client, Request, operations, respond};
 use crate::machine::controller::{Picture, Topic};
 use crate::protocol::ErrorCode;
 use crate::types::topic_name_fault;
@@ -15,7 +15,6 @@ use kafka_protocol::messages::metadata_response::{
 };
 use kafka_protocol::messages::{self, MetadataRequest, MetadataResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub(super) fn handle(
@@ -35,11 +34,8 @@ pub(super) fn handle(
         Some(asked) => {
             let create = request.version < 4 || body.allow_auto_topic_creation;
             // Each once, as in Kafka: an answer is far longer than a question.
-            let mut told = BTreeSet::new();
-            asked
-                .iter()
-                .filter(|topic| told.insert((&topic.name, topic.topic_id)))
-                .map(|topic| answer(client, &picture, topic, (create, operations)))
+            respond::each_once(&asked, |topic| (topic.name.clone(), topic.topic_id))
+                .map(|(topic, _)| answer(client, &picture, topic, (create, operations)))
                 .collect()
         }
     };

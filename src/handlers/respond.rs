@@ -16,6 +16,19 @@ pub(crate) struct Response {
     pub(crate) chunks: Vec<Chunk>,
 }
 
+/// Each thing that a request names, where it is named first, and whether it is named again.
+pub(super) fn each_once<T, K: Ord>(
+    asked: &[T],
+    name: impl Fn(&T) -> K,
+) -> impl Iterator<Item = (&T, bool)> {
+    let repeated = repeated(asked.iter().map(&name));
+    let mut told = BTreeSet::new();
+    asked.iter().filter_map(move |one| {
+        let twice = repeated.contains(&name(one));
+        (!twice || told.insert(name(one))).then_some((one, twice))
+    })
+}
+
 /// What a request names more than once. A request may name a million things, so that nothing is
 /// looked for among all others.
 pub(super) fn repeated<T: Ord>(named: impl Iterator<Item = T>) -> BTreeSet<T> {
