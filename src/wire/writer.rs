@@ -1,19 +1,25 @@
 //! Sending: bytes from memory and ranges of files, one behind the other.
 
 use bytes::{Buf, Bytes, BytesMut};
-use rustix::fs::Advice;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSliceMut};
-use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 /// Bytes of a file sent at a time; each begins with a look whether they are in memory.
 const FILE_STEP_BYTES: u64 = 512 * 1024;
+/// Bytes sent at a time where they have to be read from a disk.
+const COLD_STEP_BYTES: u64 = 8 << 20;
+/// What is in memory of a file that was tried to be sent.
+const PAGE_BYTES: u64 = 4 << 10;
+/// How long a thread that reads from a disk waits for a socket.
+const COLD_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Small answers are put together into one write up to this size.
 const JOIN_BYTES: usize = 16 * 1024;
 
@@ -98,29 +104,31 @@ async fn send_file(
     mut length: u64,
 ) -> io::Result<()> {
     while length > 0 {
-        let step = length.min(FILE_STEP_BYTES);
+        let mut step = FILE_STEP_BYTES.min(length);
+        let mut sent = 0;
         if !is_cached(file, position, step) {
-            read_ahead(file.clone(), position, length).await?;
+            sent = send_cold(stream, file, position, COLD_STEP_BYTES.min(length)).await?;
+            // The socket took nothing, but its first bytes are in memory now.
+            step = step.min(PAGE_BYTES);
         }
-        let mut left = step;
-        while left > 0 {
-            let sent = stream
-                .async_io(Interest::WRITABLE, || {
-                    let mut at = position;
-                    let count = usize::try_from(left).unwrap_or(usize::MAX);
-                    rustix::fs::sendfile(stream, &**file, Some(&mut at), count)
-                        .map_err(io::Error::from)
-                })
-                .await? as u64;
-            if sent == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            position += sent;
-            left -= sent;
+        if sent == 0 {
+            let send = || send_range(stream, file, position, step);
+            sent = stream.async_io(Interest::WRITABLE, send).await?;
         }
-        length -= step;
+        position += sent;
+        length -= sent;
     }
     Ok(())
+}
+
+/// Sends what the socket takes of a range, at least a byte.
+fn send_range(socket: impl AsFd, file: &File, position: u64, length: u64) -> io::Result<u64> {
+    let mut at = position;
+    let count = usize::try_from(length).unwrap_or(usize::MAX);
+    match rustix::fs::sendfile(socket, file, Some(&mut at), count)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        sent => Ok(sent as u64),
+    }
 }
 
 /// Whether both ends of a range are in the page cache, so that sending will not wait for a disk.
@@ -137,21 +145,41 @@ fn is_cached(file: &File, position: u64, length: u64) -> bool {
     byte_at(position) && byte_at(position + length - 1)
 }
 
-/// Reads a cold range in, on a thread that may wait for the disk.
-async fn read_ahead(file: Arc<File>, position: u64, length: u64) -> io::Result<()> {
-    let read = tokio::task::spawn_blocking(move || {
-        let _ = rustix::fs::fadvise(&*file, position, NonZeroU64::new(length), Advice::WillNeed);
-        let step = length.min(FILE_STEP_BYTES);
-        let mut buffer = vec![0; usize::try_from(step).unwrap_or(0)];
-        let mut slices = [IoSliceMut::new(&mut buffer)];
-        rustix::io::preadv(&*file, &mut slices, position).map_err(io::Error::from)
+/// Sends a range that is not in memory, on a thread that may wait for the disk, and says how much.
+/// There the kernel reads ahead as for any file that is read from front to back.
+async fn send_cold(
+    stream: &TcpStream,
+    file: &Arc<File>,
+    position: u64,
+    length: u64,
+) -> io::Result<u64> {
+    // Out of descriptors, the bytes go out page by page.
+    let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return Ok(0) };
+    let file = file.clone();
+    let sending = tokio::task::spawn_blocking(move || {
+        let mut done = 0;
+        while done < length {
+            match send_range(&socket, &file, position + done, length - done) {
+                Ok(sent) => done += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // A reader that is as fast as the disk is worth the thread; another is not.
+                    let mut socket = [PollFd::new(&socket, PollFlags::OUT)];
+                    if rustix::event::poll(&mut socket, Some(&COLD_PATIENCE))? == 0 {
+                        break;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
     });
-    read.await.map_err(io::Error::other)?.map(|_| ())
+    sending.await.map_err(io::Error::other)?
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use std::io::Write;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
@@ -181,6 +209,34 @@ mod tests {
         assert_eq!(&received[..6], b"header");
         assert_eq!(received[6..1_500_006], content[7..1_500_007]);
         assert_eq!(received[1_500_006..], vec![9; 100_000]);
+    }
+
+    /// From the disk where the file system lets go of it, and to a reader that takes its time.
+    #[tokio::test]
+    async fn a_file_that_is_not_in_memory_arrives_whole() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bind");
+        let address = listener.local_addr().expect("address");
+        let mut file = tempfile::tempfile().expect("file");
+        let content: Vec<u8> = (0..20_000_000u32).map(|i| (i % 251) as u8).collect();
+        file.write_all(&content).expect("write");
+        file.sync_all().expect("synced");
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("advised");
+        let length = content.len() as u64 - 3;
+        let sender = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("accept");
+            let mut output = Output::default();
+            output.push(Chunk::File { file: Arc::new(file), position: 3, length });
+            output.send(&stream).await.expect("send");
+        });
+        let mut stream = TcpStream::connect(address).await.expect("connect");
+        let mut received = vec![0; content.len() - 3];
+        let mut pieces = received.chunks_mut(1_000_000);
+        for piece in pieces.by_ref() {
+            stream.read_exact(piece).await.expect("read");
+            clock::sleep_until(clock::now() + std::time::Duration::from_millis(30)).await;
+        }
+        sender.await.expect("sent");
+        assert!(received == content[3..]);
     }
 
     #[tokio::test]
