@@ -72,10 +72,10 @@ impl<const N: usize> Entries<N> {
         // that cuts one ends the process with SIGBUS, as a failing disk page does (ARCHITECTURE).
         #[allow(unsafe_code, reason = "the one place that maps files")]
         let map = unsafe { memmap2::Mmap::map(&*descriptor) };
-        map.map(|map| Some(Self::Mapped(map))).map_err(|source| DiskError {
+        map.map(|map| Some(Self::Mapped(map))).map_err(|cause| DiskError {
             operation: "map",
             path: path.to_owned(),
-            source,
+            cause,
         })
     }
 
@@ -140,8 +140,9 @@ pub(crate) struct Indexes {
     base: Offset,
     offsets: Entries<8>,
     times: Entries<12>,
-    /// The latest timestamp and the last offset of the batch that has it.
-    latest: (Timestamp, Offset),
+    /// The latest timestamp and the last offset of the batch that has it; `None` as long as the
+    /// time index was read from a file and not checked against the log.
+    latest: Option<(Timestamp, Offset)>,
     /// Bytes since the last entry of the offset index.
     unindexed: u64,
 }
@@ -150,52 +151,67 @@ impl Indexes {
     /// Of an empty segment.
     pub(crate) fn new(base: Offset) -> Self {
         let (offsets, times) = (Entries::new(), Entries::new());
-        Self { base, offsets, times, latest: (Timestamp::NONE, base), unindexed: 0 }
+        Self { base, offsets, times, latest: Some((Timestamp::NONE, base)), unindexed: 0 }
     }
 
-    /// Takes over what index files hold, when it is sane and its last time is that of a batch.
-    /// The latest time is looked for from that batch on, for the file may have lost its end.
+    /// Takes over what index files hold, when it is sane. An offset that is looked up is compared
+    /// with the log each time; the times have to be checked as a whole first, see
+    /// [`Self::find_latest`].
     pub(crate) fn adopt(
         (base, size): (Offset, u64),
-        file: &dyn DiskFile,
         offsets: Entries<8>,
         times: Entries<12>,
-    ) -> Result<Option<Self>, LogError> {
+    ) -> Option<Self> {
         if !offsets_are_sane(offsets.all(), size) || !times_are_sane(times.all()) {
-            return Ok(None);
+            return None;
         }
         let last = offsets.all().last().map_or(0, |entry| OffsetEntry::decode(*entry).position);
         let unindexed = size - u64::from(last);
-        let noted = times.all().last().map(|entry| TimeEntry::decode(*entry));
-        let mut indexes = Self { base, offsets, times, latest: (Timestamp::NONE, base), unindexed };
-        let entry = noted.and_then(|noted| indexes.offset_before(noted.relative));
+        Some(Self { base, offsets, times, latest: None, unindexed })
+    }
+
+    /// The latest timestamp and the last offset of the batch that has it, looked for from the last
+    /// time that is noted on: the file may have lost its end. `None` when that time is no batch's.
+    pub(crate) fn find_latest(
+        &self,
+        file: &dyn DiskFile,
+        size: u64,
+    ) -> Result<Option<(Timestamp, Offset)>, LogError> {
+        let noted = self.times.all().last().map(|entry| TimeEntry::decode(*entry));
+        let entry = noted.and_then(|noted| self.offset_before(noted.relative));
         let from = entry.map_or(0, |entry| entry.position);
+        let mut latest = (Timestamp::NONE, self.base);
         let mut sound = noted.is_none();
-        let mut scanner = HeadScanner::new(file, base, from.into(), size);
+        let mut scanner = HeadScanner::new(file, self.base, from.into(), size);
         loop {
             let header = match scanner.next() {
                 Ok(Some((_, header))) => header,
-                Ok(None) => return Ok(sound.then_some(indexes)),
+                Ok(None) => return Ok(sound.then_some(latest)),
                 // Pointed at by the index, not found by walking: the index may be wrong.
                 Err(LogError::Corrupt { .. }) => return Ok(None),
                 Err(error) => return Err(error),
             };
             sound |= noted.is_some_and(|noted| {
-                header.last_offset() == base + i64::from(noted.relative)
+                header.last_offset() == self.base + i64::from(noted.relative)
                     && header.max_timestamp.0 == noted.timestamp
             });
-            if header.max_timestamp > indexes.latest.0 {
-                indexes.latest = (header.max_timestamp, header.last_offset());
+            if header.max_timestamp > latest.0 {
+                latest = (header.max_timestamp, header.last_offset());
             }
         }
+    }
+
+    /// Takes over what [`Self::find_latest`] found.
+    pub(crate) fn set_latest(&mut self, latest: (Timestamp, Offset)) {
+        self.latest = Some(latest);
     }
 
     /// Notes a batch at `position`; an entry is made every `interval` bytes.
     pub(crate) fn note(&mut self, position: u64, header: &BatchHeader, interval: u64) {
         let last = header.last_offset();
         let size = header.size as u64;
-        if header.max_timestamp > self.latest.0 {
-            self.latest = (header.max_timestamp, last);
+        if self.latest.is_none_or(|(latest, _)| header.max_timestamp > latest) {
+            self.latest = Some((header.max_timestamp, last));
         }
         if self.unindexed <= interval {
             self.unindexed += size;
@@ -210,7 +226,7 @@ impl Indexes {
 
     /// Adds the latest timestamp to the time index, unless it stands there already.
     fn note_time(&mut self) {
-        let (timestamp, offset) = self.latest;
+        let Some((timestamp, offset)) = self.latest else { return };
         let noted = self.times.all().last().map(|entry| TimeEntry::decode(*entry).timestamp);
         if timestamp == Timestamp::NONE || noted.is_some_and(|noted| noted >= timestamp.0) {
             return;
@@ -239,8 +255,8 @@ impl Indexes {
         (self.offsets.all().len() * 8).max(self.times.all().len() * 12)
     }
 
-    /// The latest timestamp and the last offset of the batch that has it.
-    pub(crate) fn latest(&self) -> (Timestamp, Offset) {
+    /// The latest timestamp and the last offset of the batch that has it, if the times are checked.
+    pub(crate) fn latest(&self) -> Option<(Timestamp, Offset)> {
         self.latest
     }
 

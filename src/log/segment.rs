@@ -163,7 +163,8 @@ impl Segment {
         let disk = self.files.disk();
         let offsets = Entries::load(disk, &self.beside("index"))?;
         let times = Entries::load(disk, &self.beside("timeindex"))?;
-        self.adopt(offsets, times, interval)
+        self.adopt(offsets, times, interval)?;
+        self.check_times(interval)
     }
 
     /// Takes index files over where they are sound, and makes the indexes again where not.
@@ -173,13 +174,9 @@ impl Segment {
         times: Option<Entries<12>>,
         interval: u64,
     ) -> Result<(), LogError> {
-        let file = self.file()?;
-        let adopted = match (offsets, times) {
-            (Some(offsets), Some(times)) => {
-                Indexes::adopt((self.base, self.size()), &*file, offsets, times)?
-            }
-            _ => None,
-        };
+        let whole = offsets.zip(times);
+        let adopted = whole
+            .and_then(|(offsets, times)| Indexes::adopt((self.base, self.size()), offsets, times));
         match adopted {
             Some(indexes) => {
                 self.write_marks().indexes = Some(indexes);
@@ -187,6 +184,23 @@ impl Segment {
             }
             None => self.rebuild(interval),
         }
+    }
+
+    /// Checks the times of an adopted index, and makes it again where they are wrong. That may read
+    /// every head: whoever only looks for an offset does not pay for it.
+    fn check_times(&self, interval: u64) -> Result<(), LogError> {
+        let file = self.file()?;
+        let found = match &self.read_marks().indexes {
+            Some(indexes) if indexes.latest().is_none() => {
+                indexes.find_latest(&*file, self.size())?
+            }
+            Some(_) | None => return Ok(()),
+        };
+        let Some(latest) = found else { return self.rebuild(interval) };
+        if let Some(indexes) = &mut self.write_marks().indexes {
+            indexes.set_latest(latest);
+        }
+        Ok(())
     }
 
     /// Makes both indexes again from the batches, and writes them where there is room.
@@ -245,6 +259,13 @@ impl Segment {
         }
     }
 
+    /// As [`Self::with_indexes`], with times that are checked.
+    fn with_times<T>(&self, look: impl Fn(&Indexes) -> T) -> Result<T, LogError> {
+        self.with_indexes(|_| ())?;
+        self.check_times(REBUILD_INTERVAL_BYTES)?;
+        self.with_indexes(look)
+    }
+
     /// Looks by an index, and once more when that led astray: an index is a hint.
     fn by_index<T>(&self, look: impl Fn() -> Result<Hint<T>, LogError>) -> Result<T, LogError> {
         if let Hint::Right(found) = look()? {
@@ -287,6 +308,31 @@ impl Segment {
         })
     }
 
+    /// Behind its last batch.
+    pub(crate) fn end(&self) -> Result<Offset, LogError> {
+        self.by_index(|| {
+            let entry = self.with_indexes(|indexes| indexes.offset_before(u32::MAX))?;
+            let from = entry.map_or(0, |entry| u64::from(entry.position));
+            let file = self.file()?;
+            let mut scanner = HeadScanner::new(&*file, self.base, from, self.size());
+            let (mut end, mut expected) = (self.base, entry);
+            loop {
+                match scanner.next() {
+                    Ok(Some((_, header))) => {
+                        if expected.take().is_some_and(|entry| !self.is_at(entry, &header)) {
+                            return Ok(Hint::Wrong);
+                        }
+                        end = header.last_offset() + 1;
+                    }
+                    Ok(None) if expected.is_some() => return Ok(Hint::Wrong),
+                    Ok(None) => return Ok(Hint::Right(end)),
+                    Err(LogError::Corrupt { .. }) if expected.is_some() => return Ok(Hint::Wrong),
+                    Err(error) => return Err(error),
+                }
+            }
+        })
+    }
+
     fn is_at(&self, entry: OffsetEntry, header: &BatchHeader) -> bool {
         header.last_offset() == self.base + i64::from(entry.relative)
     }
@@ -299,7 +345,7 @@ impl Segment {
         end: u64,
     ) -> Result<Option<Located>, LogError> {
         self.by_index(|| {
-            let entry = self.with_indexes(|indexes| indexes.time_before(timestamp.0))?;
+            let entry = self.with_times(|indexes| indexes.time_before(timestamp.0))?;
             let noted = entry.map_or(self.base, |entry| self.base + i64::from(entry.relative));
             let Some(first) = self.locate(from.max(noted), end)? else {
                 return Ok(Hint::Right(None));
@@ -324,9 +370,9 @@ impl Segment {
 
     /// The latest timestamp and the last offset of the batch that has it.
     pub(crate) fn latest(&self) -> Result<(Timestamp, Offset), LogError> {
-        let latest = self.with_indexes(Indexes::latest)?;
+        let latest = self.with_times(Indexes::latest)?;
         match self.read_marks().damage {
-            None => Ok(latest),
+            None => Ok(latest.unwrap_or((Timestamp::NONE, self.base))),
             // There may be a later one, and retention must not take this one's word.
             Some((position, what)) => Err(LogError::Corrupt { segment: self.base, position, what }),
         }
