@@ -19,3 +19,9 @@ pub mod server;
 mod store;
 mod types;
 mod wire;
+
+/// How many times longer than usual the randomised tests run: `TIMES`, for the long runs.
+#[cfg(test)]
+fn times() -> u32 {
+    std::env::var("TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}

@@ -398,6 +398,11 @@ impl Partition {
                 tracing::error!(partition = %self.name, %error, "log damaged");
                 ErrorCode::KafkaStorageError
             }
+            // Somebody took a segment away. The others, and the disk, are as good as before.
+            LogError::Disk(missing) if missing.is_not_found() => {
+                tracing::error!(partition = %self.name, %error, "log damaged, a file is missing");
+                ErrorCode::KafkaStorageError
+            }
             LogError::Disk(error) => {
                 self.disk_failed(error);
                 ErrorCode::KafkaStorageError
@@ -491,12 +496,30 @@ pub(crate) fn log_config(config: &TopicConfig) -> LogConfig {
     }
 }
 
-/// Reads every batch between two offsets, for a coordinator that replays its log.
+/// Why a log cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplayError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A batch is whole, and does not hold what its head says.
+    #[error("the batch at offset {offset}: {what}")]
+    Batch { offset: Offset, what: String },
+}
+
+impl From<DiskError> for ReplayError {
+    fn from(error: DiskError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
+/// Reads every batch from an offset on, for a coordinator that replays its log, as long as `each`
+/// can make sense of them.
 pub(crate) fn replay(
     partition: &Partition,
     from: Offset,
-    mut each: impl FnMut(records::BatchHeader, &[u8]),
-) -> Result<Offset, LogError> {
+    mut each: impl FnMut(&records::BatchHeader, &[u8]) -> Result<(), String>,
+) -> Result<Offset, ReplayError> {
     let mut next = from;
     loop {
         let slice = match partition.log.read(next, limits::REPLAY_READ_BYTES, true, UpTo::End) {
@@ -507,7 +530,7 @@ pub(crate) fn replay(
                 continue;
             }
             Err(ReadError::OutOfRange { .. }) => return Ok(next),
-            Err(ReadError::Log(error)) => return Err(error),
+            Err(ReadError::Log(error)) => return Err(error.into()),
         };
         let mut bytes = vec![0; slice.length as usize];
         let read = slice.file.read_at(&mut bytes, slice.position)?;
@@ -516,10 +539,40 @@ pub(crate) fn replay(
         while let Ok(header) = records::BatchHeader::parse(rest) {
             let Some((batch, behind)) = rest.split_at_checked(header.size) else { break };
             if header.last_offset() >= next {
-                each(header, batch);
+                each(&header, batch)
+                    .map_err(|what| ReplayError::Batch { offset: header.base_offset, what })?;
                 next = header.last_offset() + 1;
             }
             rest = behind;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_stuck_when_nothing_comes_of_it_for_a_minute() {
+        let busy = Busy::default();
+        let later = |seconds| clock::now() + Duration::from_secs(seconds);
+        busy.during(|| ());
+        assert!(!busy.is_stuck(later(3_600)), "nothing is under way");
+        let (began, is_under_way) = std::sync::mpsc::channel();
+        let (end, may_end) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let busy = &busy;
+            scope.spawn(move || {
+                busy.during(|| {
+                    began.send(()).expect("heard");
+                    may_end.recv().expect("told");
+                });
+            });
+            is_under_way.recv().expect("begun");
+            assert!(!busy.is_stuck(later(50)));
+            assert!(busy.is_stuck(later(61)));
+            end.send(()).expect("heard");
+        });
+        assert!(!busy.is_stuck(later(3_600)));
     }
 }

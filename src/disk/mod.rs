@@ -13,21 +13,21 @@ use std::sync::Arc;
 
 /// A failed operation on a file or directory.
 #[derive(Debug, thiserror::Error)]
-#[error("{operation} {}: {source}", path.display())]
+#[error("{operation} {}: {cause}", path.display())]
 pub(crate) struct DiskError {
     /// What was tried: `open`, `write`, `sync` and so on.
     pub(crate) operation: &'static str,
     /// On what.
     pub(crate) path: PathBuf,
-    /// What the operating system said.
-    pub(crate) source: io::Error,
+    /// What the operating system said. Part of the message, and therefore not its `source` too.
+    pub(crate) cause: io::Error,
 }
 
 impl DiskError {
     /// Whether space ran out, which heals by itself, unlike every other failure.
     pub(crate) fn is_full(&self) -> bool {
         matches!(
-            self.source.kind(),
+            self.cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
         )
     }
@@ -35,13 +35,18 @@ impl DiskError {
     /// Whether descriptors or memory ran out, which says nothing of the disk.
     pub(crate) fn is_shortage(&self) -> bool {
         let short = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE, rustix::io::Errno::NOMEM];
-        let code = self.source.raw_os_error();
+        let code = self.cause.raw_os_error();
         code.is_some_and(|code| short.iter().any(|errno| errno.raw_os_error() == code))
+    }
+
+    /// Whether something that was to be a directory is none.
+    pub(crate) fn is_not_directory(&self) -> bool {
+        self.cause.kind() == io::ErrorKind::NotADirectory
     }
 
     /// Whether the file or directory is not there.
     pub(crate) fn is_not_found(&self) -> bool {
-        self.source.kind() == io::ErrorKind::NotFound
+        self.cause.kind() == io::ErrorKind::NotFound
     }
 }
 
@@ -151,7 +156,7 @@ mod tests {
         let error = |code| DiskError {
             operation: "open",
             path: PathBuf::new(),
-            source: io::Error::from_raw_os_error(code),
+            cause: io::Error::from_raw_os_error(code),
         };
         let (full, quota, descriptors, io) = (error(28), error(122), error(24), error(5));
         assert!(full.is_full() && quota.is_full() && !full.is_shortage());

@@ -19,7 +19,7 @@ struct RealFile {
 }
 
 fn wrap<T>(operation: &'static str, path: &Path, result: io::Result<T>) -> Result<T, DiskError> {
-    result.map_err(|source| DiskError { operation, path: path.to_owned(), source })
+    result.map_err(|cause| DiskError { operation, path: path.to_owned(), cause })
 }
 
 fn unless_missing(result: io::Result<()>) -> io::Result<()> {

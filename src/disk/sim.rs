@@ -79,7 +79,7 @@ struct Faults {
 }
 
 fn fault(operation: &'static str, path: &Path, kind: ErrorKind) -> DiskError {
-    DiskError { operation, path: path.to_owned(), source: io::Error::from(kind) }
+    DiskError { operation, path: path.to_owned(), cause: io::Error::from(kind) }
 }
 
 impl SimDisk {

@@ -12,6 +12,41 @@ use std::sync::Arc;
 /// Bytes checked at a time, unless a batch is larger.
 const CHECK_BYTES: usize = 1 << 20;
 
+/// Looks for a segment that somebody took away: of one with others before and behind it only the
+/// index is left. Recovery would take the hole for a torn end, and remove what lies behind it.
+pub(super) fn check_names(names: &[String], segments: &[Arc<Segment>]) -> Result<(), LogError> {
+    let base_of = |segment: Option<&Arc<Segment>>| segment.map(|segment| segment.base());
+    let (first, last) = (base_of(segments.first()), base_of(segments.last()));
+    for base in names.iter().filter_map(|name| name.strip_suffix(".index")?.parse().ok()) {
+        let base = Offset(base);
+        let is_between = first < Some(base) && Some(base) < last;
+        if is_between && segments.binary_search_by_key(&base, |segment| segment.base()).is_err() {
+            let what = BatchError::Inconsistent("its file is missing");
+            return Err(LogError::Corrupt { segment: base, position: 0, what });
+        }
+    }
+    Ok(())
+}
+
+/// Looks whether each segment ends where the next one begins, without reading what lies before its
+/// last batches. Compaction leaves holes.
+pub(super) fn check_ends(segments: &[Arc<Segment>], config: &LogConfig) -> Result<(), LogError> {
+    if config.compacts {
+        return Ok(());
+    }
+    for (segment, next) in segments.iter().zip(segments.iter().skip(1)) {
+        let end = segment.end()?;
+        // Its indexes are mapped again when somebody reads it; a process has few maps.
+        segment.seal();
+        if end != next.base() {
+            let what = BatchError::Inconsistent("the next segment does not follow");
+            let (segment, position) = (segment.base(), segment.size());
+            return Err(LogError::Corrupt { segment, position, what });
+        }
+    }
+    Ok(())
+}
+
 /// What the check found.
 pub(super) struct Checked {
     /// The first segment that was checked.

@@ -282,8 +282,13 @@ impl LogDir {
                 continue;
             }
             let Some(partition) = parse_partition(&name) else { continue };
-            let topic_id = self.topic_id(&self.path.join(&name))?;
-            found.push(Found { partition, topic_id });
+            match self.topic_id(&self.path.join(&name)) {
+                Ok(topic_id) => found.push(Found { partition, topic_id }),
+                Err(error) if error.is_not_directory() => {
+                    tracing::warn!(%error, "named like a partition, left alone");
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(found)
     }
@@ -367,7 +372,7 @@ fn lock(path: &Path) -> Result<File, LogDirError> {
     let path = path.join(LOCK);
     let opened = File::options().create(true).truncate(false).write(true).open(&path);
     let file =
-        opened.map_err(|source| DiskError { operation: "open", path: path.clone(), source })?;
+        opened.map_err(|cause| DiskError { operation: "open", path: path.clone(), cause })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(_) => Err(LogDirError::Locked(path)),
@@ -515,6 +520,7 @@ mod tests {
         dir.create_partition(&partition, ID).expect("create");
         std::fs::create_dir(dir.deleted_path(&partition, ID)).expect("create");
         std::fs::create_dir(root.path().join("lost+found")).expect("create");
+        std::fs::write(root.path().join("a-0"), "no directory").expect("write");
         let found = dir.partitions().expect("list");
         assert_eq!(found, [Found { partition: partition.clone(), topic_id: Some(ID) }]);
         assert!(!dir.deleted_path(&partition, ID).exists());

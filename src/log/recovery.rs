@@ -121,7 +121,8 @@ impl Log {
     }
 }
 
-/// Lists the segments, checking them after an unclean stop; there is one at least.
+/// Lists the segments and checks them: after an unclean stop every batch, after a clean one only
+/// that they follow one another. There is one at least.
 fn find(
     directory: &Path,
     files: &Arc<Files>,
@@ -130,12 +131,16 @@ fn find(
 ) -> Result<Found, LogError> {
     let disk = files.disk();
     let mut segments = list(directory, files)?;
+    check::check_names(&disk.read_dir(directory)?, &segments)?;
     let mut unsynced_from = 0;
-    if let Some(point) = how.recovery_point {
-        let checked = check::check(&segments, (point, how.log_start), config)?;
-        remove_leftovers(disk, directory)?;
-        unsynced_from = checked.from;
-        checked.apply(disk, directory, &mut segments)?;
+    match how.recovery_point {
+        None => check::check_ends(&segments, config)?,
+        Some(point) => {
+            let checked = check::check(&segments, (point, how.log_start), config)?;
+            remove_leftovers(disk, directory, &segments)?;
+            unsynced_from = checked.from;
+            checked.apply(disk, directory, &mut segments)?;
+        }
     }
     let mut found = Found { segments, unsynced_from, is_new: false };
     if found.segments.is_empty() {
@@ -182,10 +187,21 @@ fn list(directory: &Path, files: &Arc<Files>) -> Result<Vec<Arc<Segment>>, LogEr
     Ok(segments)
 }
 
-/// Removes what deletions and replacements left.
-fn remove_leftovers(disk: &dyn Disk, directory: &Path) -> Result<(), LogError> {
+/// Removes what deletions and replacements left, indexes of segments that are gone included.
+fn remove_leftovers(
+    disk: &dyn Disk,
+    directory: &Path,
+    segments: &[Arc<Segment>],
+) -> Result<(), LogError> {
     for name in disk.read_dir(directory)? {
-        if name.ends_with(".deleted") || name.ends_with(".tmp") {
+        let is_left = match name.rsplit_once('.') {
+            Some((_, "deleted" | "tmp")) => true,
+            Some((base, "index" | "timeindex")) => base.parse().is_ok_and(|base| {
+                segments.binary_search_by_key(&Offset(base), |segment| segment.base()).is_err()
+            }),
+            _ => false,
+        };
+        if is_left {
             disk.remove_file(&directory.join(&name))?;
         }
     }

@@ -4,10 +4,9 @@
 use super::workload::Workload;
 use crate::disk::sim::Dice;
 
-/// How many seeds a test runs: `few`, times what `CRASH_TIMES` says in long runs.
+/// How many seeds a test runs: `few`, and more in long runs.
 fn seeds(few: u64) -> u64 {
-    let times = std::env::var("CRASH_TIMES").ok().and_then(|times| times.parse().ok());
-    few * times.unwrap_or(1)
+    few * u64::from(crate::times())
 }
 
 /// Runs until the power goes at `operation`, then recovers, losing power once more meanwhile

@@ -270,6 +270,57 @@ fn a_hole_between_segments_is_a_torn_end() {
     assert_eq!(append(&log, &batch(1, &["x"])).expect("append").base_offset, hole);
 }
 
+/// A segment that somebody removed was taken for a torn end, and what lies behind it went too.
+#[test]
+fn a_segment_that_is_missing_or_cut_is_damage_however_the_broker_stopped() {
+    for (is_cut, how) in [(false, clean()), (false, after_crash(0)), (true, clean())] {
+        let disk = disk();
+        let log = open_sim(&disk, OpenHow::NEW);
+        fill(&log, 12);
+        let gone = log.view().segments[1].base();
+        log.close().expect("close");
+        let name = path(&segment::file_name(gone, "log"));
+        if is_cut {
+            let file = disk.open(&name, crate::disk::Open::Create).expect("open");
+            file.truncate(batch(0, &["first value", "second value"]).len() as u64).expect("cut");
+        } else {
+            disk.remove_file(&name).expect("remove");
+        }
+        let before = disk.contents();
+        let refused = try_open(&disk, how);
+        assert!(
+            matches!(refused, Err(LogError::Corrupt { segment, .. }) if segment == gone),
+            "{is_cut}, {how:?}: {refused:?}"
+        );
+        let after = disk.contents();
+        let logs = |name: &&std::path::PathBuf| name.extension().is_some_and(|e| e == "log");
+        assert!(before.keys().filter(logs).eq(after.keys().filter(logs)), "{is_cut}, {how:?}");
+    }
+}
+
+/// What a removal that was itself cut short left of the last segments is no sign of damage later.
+#[test]
+fn indexes_without_a_segment_at_either_end_are_removed() {
+    let disk = disk();
+    let log = open_sim(&disk, OpenHow::NEW);
+    fill(&log, 12);
+    let bases: Vec<_> = log.view().segments.iter().map(|segment| segment.base()).collect();
+    log.close().expect("close");
+    let last = bases.len() - 1;
+    for base in [bases[0], bases[last]] {
+        disk.remove_file(&path(&segment::file_name(base, "log"))).expect("remove");
+    }
+    let how = OpenHow { recovery_point: Some(Offset::ZERO), log_start: bases[1] };
+    let log = open_sim(&disk, how);
+    assert_eq!(log.view().start, bases[1]);
+    for base in [bases[0], bases[last]] {
+        assert!(!disk.contents().contains_key(&path(&segment::file_name(base, "index"))));
+    }
+    fill(&log, 12);
+    log.close().expect("close");
+    open_sim(&disk, OpenHow { recovery_point: None, ..how });
+}
+
 #[test]
 fn a_log_that_ends_before_its_recovery_point_is_damaged() {
     let disk = disk();
@@ -584,13 +635,41 @@ fn snapshots_of_stops_do_not_pile_up() {
 }
 
 /// Without producers there was no snapshot, and every head of every batch was read at each start.
+/// What is read is where each segment ends.
 #[test]
 fn a_clean_start_does_not_read_the_whole_log() {
     let disk = disk();
-    let log = open_sim(&disk, OpenHow::NEW);
-    fill(&log, 500);
+    let files = Arc::new(Files::new(Arc::new(disk.clone()), 10));
+    let config = LogConfig { segment_bytes: 40_000, ..small() };
+    let at = (NOW, 0.0);
+    let open = |how| Log::open(Path::new(DIRECTORY), files.clone(), config.clone(), how, at);
+    let log = open(OpenHow::NEW).expect("open");
+    fill(&log, 5_000);
+    let segments = log.segment_count() as u64;
     log.close().expect("close");
     let before = disk.reads();
-    open_sim(&disk, clean());
+    open(clean()).expect("open");
+    let reads = disk.reads() - before;
+    assert!(segments > 10 && reads < 20 + 8 * segments, "{reads} reads, {segments} segments");
+}
+
+/// Where the latest time stands at a segment's beginning, the first reader read every head of it.
+#[test]
+fn an_offset_is_found_with_few_reads_whatever_the_times() {
+    let disk = disk();
+    let files = Arc::new(Files::new(Arc::new(disk.clone()), 10));
+    let config = LogConfig { segment_bytes: 400_000, ..small() };
+    let log = Log::open(Path::new(DIRECTORY), files, config, OpenHow::NEW, (NOW, 0.0));
+    let log = log.expect("open");
+    for _ in 0..8_000 {
+        append(&log, &batch(5, &["first value", "second value"])).expect("append");
+    }
+    assert!(log.segment_count() > 1);
+    let before = disk.reads();
+    for offset in [0, 1_000, 3_000] {
+        assert!(log.read(Offset(offset), 1, true, UpTo::HighWatermark).expect("read").is_some());
+    }
     assert!(disk.reads() - before < 20, "{} reads", disk.reads() - before);
+    assert_eq!(log.find_time(Timestamp(5)).expect("found").expect("one").offset, Offset(0));
+    assert_eq!(log.find_latest_time().expect("found").expect("one").offset, Offset(0));
 }

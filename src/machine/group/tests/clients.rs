@@ -241,7 +241,7 @@ fn join((who, ticket): (usize, Ticket), claim: MemberClaim) -> JoinGroup {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150 * crate::times(), ..ProptestConfig::default() })]
 
     #[test]
     fn a_group_left_in_peace_is_stable_with_all_that_live(steps in vec(step(), 1..200)) {

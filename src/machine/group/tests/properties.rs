@@ -242,7 +242,7 @@ fn join(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400 * crate::times(), ..ProptestConfig::default() })]
 
     #[test]
     fn no_events_break_what_must_hold(ops in vec(op(), 1..120), size in 1..5_usize) {
