@@ -41,6 +41,9 @@ pub(crate) const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// An offset no log comes to; a checkpoint that says a larger one is damaged.
 pub(crate) const OFFSET_MAX: i64 = 1 << 62;
 
+/// Topics that are made at one time because clients named them; more are made when they ask again.
+pub(crate) const AUTOMATIC_CREATIONS: usize = 100;
+
 /// Partitions one topic may have.
 pub(crate) const PARTITIONS_PER_TOPIC_MAX: i32 = 100_000;
 
@@ -118,6 +121,12 @@ pub(crate) const DESCRIPTORS_FEW: u64 = 10_000;
 /// Bytes of an error message in a response.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1_000;
 
-/// How long a frame may wait for memory before its connection is closed: frames that are half
-/// there could wait for each other for ever.
+/// How long after it began a frame may wait for memory before its connection is closed: frames that
+/// are half there could wait for each other for ever.
 pub(crate) const BUDGET_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How long a frame may take to arrive, however slowly, while others wait for the memory it holds.
+pub(crate) const FRAME_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Bytes a second that a frame must arrive with to be waited for longer than that.
+pub(crate) const FRAME_RATE_MIN: u64 = 64 * 1024;

@@ -1,5 +1,8 @@
 //! What is logged, and how much of it: `--log` at the start, broker-loggers at run time (KIP-412).
 
+mod repeats;
+
+use repeats::Repeats;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -75,7 +78,7 @@ pub fn init(levels: &str, format: Format) -> Result<(), LevelError> {
     }
     let (filter, handle) = reload::Layer::new(targets(&set));
     let ansi = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter).with(Repeats::default());
     let started = match format {
         Format::Text => registry.with(output::layer().with_ansi(ansi)).try_init(),
         Format::Json => registry.with(output::layer().json()).try_init(),

@@ -69,7 +69,8 @@ impl Server {
         }
         let http = page.as_ref().and_then(|page| page.local_addr().ok());
         if let Some(page) = page {
-            serving.push(http::start(page, broker.clone(), stopping.clone()));
+            let shown = http::Shown { broker: broker.clone(), budget };
+            serving.push(http::start(page, shown, stopping.clone()));
         }
         let housekeeping = Housekeeping::start(broker.clone(), stopping);
         announce(&broker, &listeners, clock::now().saturating_since(began));
@@ -97,6 +98,7 @@ impl Server {
         }
         self.housekeeping.stopped().await;
         let broker = self.broker;
+        let _no_more = broker.finish_changes().await;
         broker.groups.stop();
         let closed = tokio::task::spawn_blocking(move || broker.partitions.close_all());
         let _ = closed.await;
@@ -173,4 +175,45 @@ pub fn abort_on_panic() {
             std::process::abort();
         }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handlers::{is_decoding, while_decoding};
+    use std::panic::catch_unwind;
+    use std::process::Command;
+
+    /// Set for the process that a test starts to see how it ends.
+    const PANIC: &str = "OTTLA_TEST_PANIC";
+
+    /// The flag was never set, so that a panic in the codec ended the process.
+    #[test]
+    fn a_panic_ends_the_process_except_while_a_request_is_decoded() {
+        let panic = |while_what: &str| -> ! { panic!("while {while_what}") };
+        match std::env::var(PANIC).as_deref() {
+            Ok("decoding") => {
+                abort_on_panic();
+                assert!(while_decoding(|| panic("decoding")).is_err());
+                assert!(!is_decoding());
+                return;
+            }
+            Ok("serving") => {
+                abort_on_panic();
+                let _ = catch_unwind(|| panic("serving"));
+                return;
+            }
+            _ => {}
+        }
+        let ends_well = |how: &str| {
+            let own = std::env::current_exe().expect("this program");
+            let name = "server::tests::a_panic_ends_the_process_except_while_a_request_is_decoded";
+            let ran = Command::new(own).args([name, "--exact"]).env(PANIC, how).output();
+            let ran = ran.expect("runs");
+            assert_ne!(ran.status.code(), Some(101), "an assertion failed: {ran:?}");
+            ran.status.success()
+        };
+        assert!(ends_well("decoding"));
+        assert!(!ends_well("serving"));
+    }
 }

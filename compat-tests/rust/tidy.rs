@@ -16,8 +16,9 @@ const ROWS: &[(u8, &[&str])] = &[
     (6, &["machine", "log", "store", "peer", "tier"]),
     (7, &["records", "disk", "wire"]),
     (8, &["protocol"]),
-    (9, &["config", "clock", "logging", "metrics", "limits"]),
-    (10, &["types"]),
+    (9, &["config", "logging", "metrics", "limits"]),
+    (10, &["clock"]),
+    (11, &["types"]),
 ];
 
 const LINES_MAX: usize = 1_000;

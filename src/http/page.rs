@@ -5,6 +5,7 @@ use crate::broker::Broker;
 use crate::broker::partition::Partition;
 use crate::handlers;
 use crate::metrics as counted;
+use crate::wire::Budget;
 use metrics::{counter, gauge, with_local_recorder};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::collections::BTreeMap;
@@ -12,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes the page. A recorder lives for one page, so that deleted topics leave it.
-pub(super) fn render(broker: &Broker) -> String {
+pub(super) fn render(broker: &Broker, budget: &Budget) -> String {
     let recorder = PrometheusBuilder::new().build_recorder();
     let page = recorder.handle();
     with_local_recorder(&recorder, || {
         traffic(broker);
         logs(broker);
         cluster(broker);
-        requests();
+        requests(budget);
     });
     page.render()
 }
@@ -106,10 +107,12 @@ fn cluster(broker: &Broker) {
     gauge!("ottla_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
 
-fn requests() {
+#[allow(clippy::cast_precision_loss, reason = "Prometheus knows only floating point")]
+fn requests(budget: &Budget) {
     for (key, name) in handlers::offered() {
         counter!("kafka_network_requestmetrics_requests_total", "request" => name)
             .absolute(counted::requests(key));
     }
+    gauge!("kafka_network_socketserver_memorypoolused").set(budget.taken() as f64);
     counter!("ottla_connections_refused_total").absolute(counted::connections_refused());
 }

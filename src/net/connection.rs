@@ -58,6 +58,8 @@ struct Connection {
     output: Output,
     budget: Budget,
     last_used: Instant,
+    /// When the frame that is arriving began to.
+    frame_began: Instant,
 }
 
 /// Serves a connection to its end.
@@ -79,6 +81,7 @@ pub(super) async fn serve(
         output: Output::default(),
         budget,
         last_used: clock::now(),
+        frame_began: clock::now(),
     };
     let _open = crate::metrics::connection_opened();
     let peer = client.peer;
@@ -117,16 +120,34 @@ impl Connection {
                 continue;
             }
             let wanted = self.charged_bytes();
+            let patience = self.frame_began + limits::BUDGET_PATIENCE;
             tokio::select! {
                 () = charge.set(wanted) => {}
-                () = clock::sleep_until(clock::now() + limits::BUDGET_PATIENCE) => {
+                // Of two half frames that wait for each other the older one goes.
+                () = clock::sleep_until(patience), if wanted > 0 => {
                     return Closed::Refused("no memory for a frame".to_owned());
                 }
             }
-            if let Err(closed) = self.wait(&mut stopping, stop).await {
+            if wanted > 0 && self.hoards() {
+                return Closed::Refused(
+                    "a frame arrives too slowly for the memory it holds".into(),
+                );
+            }
+            if let Err(closed) = self.wait(&mut stopping, (stop, wanted > 0)).await {
                 return closed;
             }
         }
+    }
+
+    /// Whether half a frame keeps memory from others that wait for it, and hardly grows.
+    fn hoards(&self) -> bool {
+        let since = clock::now().saturating_since(self.frame_began);
+        let arrived = self.input.arrived() as u64;
+        let is_half = arrived > 0 && matches!(self.input.peek(), Ok(None));
+        is_half
+            && since > limits::FRAME_GRACE
+            && arrived < since.as_secs() * limits::FRAME_RATE_MIN
+            && self.budget.is_wanted()
     }
 
     /// Sends what is ready. A client that does not read for as long as it may be idle is gone.
@@ -153,6 +174,7 @@ impl Connection {
                 }
             };
             self.last_used = clock::now();
+            self.frame_began = self.last_used;
             let (reply, produce) = handlers::handle(&self.client, frame);
             self.barrier = !produce;
             match reply {
@@ -201,11 +223,12 @@ impl Connection {
     }
 
     /// Waits until there is something to do: an answer, bytes, silence for too long, the end.
-    /// `stopped` is what the caller has seen of `stopping`.
+    /// `stopped` is what the caller has seen of `stopping`; `charged` says whether half a frame
+    /// holds memory of all connections, so that the caller looks again soon.
     async fn wait(
         &mut self,
         stopping: &mut watch::Receiver<bool>,
-        stopped: bool,
+        (stopped, charged): (bool, bool),
     ) -> Result<(), Closed> {
         // While a whole request waits for its turn no more is read: that bounds what is held.
         let reads = !matches!(self.input.peek(), Ok(Some(_)));
@@ -237,6 +260,7 @@ impl Connection {
                 return Err(Closed::Idle);
             }
             _ = stopping.wait_for(|stop| *stop), if !stopped => {}
+            () = clock::sleep_until(clock::now() + limits::FRAME_GRACE), if charged => {}
         }
         Ok(())
     }
@@ -244,6 +268,9 @@ impl Connection {
     /// Reads what has arrived; 0 bytes are the end.
     fn read(&mut self) -> Result<usize, Closed> {
         self.last_used = clock::now();
+        if self.input.arrived() == 0 {
+            self.frame_began = self.last_used;
+        }
         match self.stream.try_read_buf(self.input.room()) {
             Ok(count) => Ok(count),
             // Readiness was a false alarm; report what is not the end.
@@ -254,7 +281,7 @@ impl Connection {
 
     /// Bytes of the budget that the next read may come to hold.
     fn charged_bytes(&mut self) -> usize {
-        if self.budget.is_tight() {
+        if self.budget.is_tight() || self.budget.is_wanted() {
             self.input.release();
         }
         let held = self.input.capacity().max(self.input.wanted_capacity());

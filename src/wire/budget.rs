@@ -12,6 +12,8 @@ pub(crate) struct Budget(Arc<Inner>);
 struct Inner {
     most: usize,
     taken: AtomicUsize,
+    /// How many wait for more than is left.
+    waiting: AtomicUsize,
     returned: Notify,
 }
 
@@ -25,8 +27,8 @@ pub(crate) struct Charge {
 impl Budget {
     /// A budget of `most` bytes.
     pub(crate) fn new(most: usize) -> Self {
-        let (taken, returned) = (AtomicUsize::new(0), Notify::new());
-        Self(Arc::new(Inner { most, taken, returned }))
+        let (taken, waiting) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self(Arc::new(Inner { most, taken, waiting, returned: Notify::new() }))
     }
 
     /// Nothing taken yet.
@@ -37,6 +39,16 @@ impl Budget {
     /// Whether more than half is taken, so that buffers should not be kept for reuse.
     pub(crate) fn is_tight(&self) -> bool {
         self.0.taken.load(Ordering::Relaxed) > self.0.most / 2
+    }
+
+    /// Bytes that are held.
+    pub(crate) fn taken(&self) -> usize {
+        self.0.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody waits for what others hold.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.waiting.load(Ordering::Acquire) > 0
     }
 
     fn try_take(&self, bytes: usize) -> bool {
@@ -55,12 +67,15 @@ impl Charge {
             self.shrink(bytes);
             return;
         }
-        loop {
-            let returned = self.budget.0.returned.notified();
-            if self.budget.try_take(bytes - self.bytes) {
-                break;
+        if !self.budget.try_take(bytes - self.bytes) {
+            let _waiting = Waiting::begin(&self.budget.0.waiting);
+            loop {
+                let returned = self.budget.0.returned.notified();
+                if self.budget.try_take(bytes - self.bytes) {
+                    break;
+                }
+                returned.await;
             }
-            returned.await;
         }
         self.bytes = bytes;
     }
@@ -73,6 +88,22 @@ impl Charge {
             self.budget.0.taken.fetch_sub(back, Ordering::AcqRel);
             self.budget.0.returned.notify_waiters();
         }
+    }
+}
+
+/// One that waits, until it is dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -97,9 +128,12 @@ mod tests {
         assert!(budget.is_tight());
         {
             let mut waiting = std::pin::pin!(other.set(30));
+            assert!(!budget.is_wanted());
             assert_eq!(waiting.as_mut().poll(&mut context), Poll::Pending);
+            assert!(budget.is_wanted());
             drop(one);
             assert_eq!(waiting.as_mut().poll(&mut context), Poll::Ready(()));
+            assert!(!budget.is_wanted());
         }
         drop(other);
         let mut large = budget.charge();

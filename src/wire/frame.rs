@@ -68,12 +68,22 @@ impl FrameBuffer {
         held + grown.max(limits::READ_BYTES_MIN)
     }
 
-    /// Makes room for a read. Memory of frames that are done with is used again.
+    /// Makes room for a read. Memory of frames that are done with is used again; where there is not
+    /// enough, just what is wanted is taken, for that is what was charged.
     pub(crate) fn room(&mut self) -> &mut BytesMut {
         let wanted = self.wanted_capacity();
         let more = wanted.saturating_sub(self.bytes.len());
-        self.bytes.reserve(more);
+        if !self.bytes.try_reclaim(more) {
+            let mut larger = BytesMut::with_capacity(wanted);
+            larger.extend_from_slice(&self.bytes);
+            self.bytes = larger;
+        }
         &mut self.bytes
+    }
+
+    /// Bytes that have arrived of frames that are not taken.
+    pub(crate) fn arrived(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Bytes of memory held.
@@ -123,6 +133,20 @@ mod tests {
         assert!(buffer.wanted_capacity() <= limits::FRAME_EXEMPT_BYTES);
         buffer.bytes.extend_from_slice(&[0; 200_000]);
         assert!(buffer.wanted_capacity() <= 400_100, "{}", buffer.wanted_capacity());
+    }
+
+    #[test]
+    fn as_much_memory_is_taken_as_was_said() {
+        let mut buffer = with(&990_000i32.to_be_bytes());
+        let mut held = 4;
+        while held < 990_004 {
+            let said = buffer.wanted_capacity().max(buffer.capacity());
+            assert!(buffer.room().capacity() <= said, "{} of {said}", buffer.capacity());
+            let arrives = (buffer.capacity() - held).min(990_004 - held);
+            buffer.bytes.extend_from_slice(&vec![0; arrives]);
+            held += arrives;
+        }
+        assert_eq!(buffer.take().expect("whole").expect("whole").len(), 990_000);
     }
 
     #[test]
