@@ -10,7 +10,8 @@ use chaos::mounts::{Mount, permitted};
 use chaos::process::{Process, commit, committed, find_coordinator, try_ask};
 use chaos::{Dice, times};
 use kafka_protocol::messages::{
-    ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, ProduceResponse,
+    ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, DescribeLogDirsRequest,
+    DescribeLogDirsResponse, ProduceResponse,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -269,6 +270,66 @@ fn delete(client: &mut Client, topic: &str) {
     assert!(codes.values().all(|code| *code == 0), "{codes:?}");
 }
 
+/// Topics `one` and `two`, of one record each and each in a directory of its own; says which lies
+/// on the mount, and which does not.
+fn in_two_directories(client: &mut Client, on_mount: &Path) -> (&'static str, &'static str) {
+    for topic in ["one", "two"] {
+        assert_eq!(client.create(topic, 1, &[]), 0);
+        assert_eq!(put(client, topic), 0);
+    }
+    if on_mount.join("one-0").exists() { ("one", "two") } else { ("two", "one") }
+}
+
+fn put(client: &mut Client, topic: &str) -> i16 {
+    client.produce(topic, 0, -1, batch(now_ms(), &[b"x"])).error_code
+}
+
+/// One directory fails: what lies in it is out of reach and the rest goes on. A topic deleted
+/// meanwhile does not come back with the directory.
+#[test]
+fn a_failed_directory_is_out_of_use_and_the_others_go_on() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mut mount) = frail_disk(dir.path()) else { return };
+    let logs = [dir.path().join("logs"), mount.path.join("logs")];
+    let both = format!("{},{}", logs[0].display(), logs[1].display());
+    let mut broker = Process::new(Path::new(&both), dir.path(), &[]);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    let (ill, well) = in_two_directories(&mut client, &logs[1]);
+    let states = |client: &mut Client| -> BTreeMap<String, i16> {
+        let request = DescribeLogDirsRequest::default();
+        let answer: DescribeLogDirsResponse =
+            try_ask(client, ApiKey::DescribeLogDirs, 4, &request).expect("an answer");
+        let rows = answer.results.iter().map(|row| (row.log_dir.to_string(), row.error_code));
+        rows.collect()
+    };
+    assert!(states(&mut client).values().all(|code| *code == 0));
+    mount.cut_power().expect("tried before");
+    assert_eq!(put(&mut client, ill), STORAGE_ERROR);
+    assert_eq!(client.fetch(ill, 0, 0).error_code, STORAGE_ERROR);
+    assert_eq!(client.offset(ill, 0, -1).0, STORAGE_ERROR);
+    for _ in 0..3 {
+        assert_eq!(put(&mut client, well), 0);
+    }
+    assert_eq!(client.fetch(well, 0, 0).error_code, 0);
+    let expected = logs.iter().zip([0, STORAGE_ERROR]);
+    let expected = expected.map(|(dir, code)| (dir.display().to_string(), code)).collect();
+    assert_eq!(states(&mut client), expected);
+    // A partition that lies in it could be made again elsewhere, empty (KAFKA-16234).
+    assert_eq!(client.create("new", 1, &[]), STORAGE_ERROR);
+    delete(&mut client, ill);
+    broker.stop();
+    mount.restore();
+    assert!(logs[1].join(format!("{ill}-0")).exists(), "what was deleted comes back with the disk");
+    broker.start();
+    assert!(!logs[1].join(format!("{ill}-0")).exists(), "{}", broker.printed());
+    let mut client = broker.connect().expect("a connection");
+    assert_eq!(client.offset(ill, 0, -1).0, 3);
+    assert_eq!(client.offset(well, 0, -1), (0, -1, 4));
+    assert_eq!(client.create(ill, 1, &[]), 0);
+    assert_eq!(client.offset(ill, 0, -1), (0, -1, 0));
+}
+
 /// Writes that hang hold up those who wait for them, and nobody else.
 #[test]
 fn a_disk_that_hangs_holds_up_nobody_elses_partitions() {
@@ -279,14 +340,7 @@ fn a_disk_that_hangs_holds_up_nobody_elses_partitions() {
     let mut broker = Process::new(Path::new(&both), dir.path(), &[]);
     broker.start();
     let mut client = broker.connect().expect("a connection");
-    let put = |client: &mut Client, topic: &str| {
-        client.produce(topic, 0, -1, batch(now_ms(), &[b"x"])).error_code
-    };
-    for topic in ["one", "two"] {
-        assert_eq!(client.create(topic, 1, &[]), 0);
-        assert_eq!(put(&mut client, topic), 0);
-    }
-    let (well, ill) = if logs[1].join("one-0").exists() { ("two", "one") } else { ("one", "two") };
+    let (ill, well) = in_two_directories(&mut client, &logs[1]);
     let mut waiting: Vec<Client> =
         (0..12).map(|_| broker.connect().expect("a connection")).collect();
     let mut others: Vec<Client> = (0..4).map(|_| broker.connect().expect("a connection")).collect();

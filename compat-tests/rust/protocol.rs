@@ -94,6 +94,24 @@ fn a_topic_is_made_only_where_broker_and_client_both_allow_it() {
     assert_eq!(ask(&mut client, None, true), []);
 }
 
+/// However many a client names at once, they are made; some only when it asks again.
+#[test]
+fn many_topics_named_at_once_are_made_by_and_by() {
+    let broker = Broker::start();
+    let mut client = broker.client();
+    let topic = |number| {
+        MetadataRequestTopic::default().with_name(Some(topic_name(&format!("named-{number}"))))
+    };
+    let request = MetadataRequest::default()
+        .with_topics(Some((0..250).map(topic).collect()))
+        .with_allow_auto_topic_creation(true);
+    wait_for("all of them", || {
+        let answer: MetadataResponse = client.ask(ApiKey::Metadata, 9, &request);
+        assert!(answer.topics.iter().all(|row| [0, 3].contains(&row.error_code)));
+        answer.topics.iter().all(|row| row.error_code == 0).then_some(())
+    });
+}
+
 /// redpanda#1532: a record larger than the consumer's limits was never delivered.
 #[test]
 fn the_first_batch_is_sent_whole_however_small_the_limits() {
@@ -120,7 +138,7 @@ fn tls_and_http_on_the_port_are_closed_at_once() {
     for bytes in
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff"]
     {
-        for _ in 0..50 {
+        for _ in 0..200 {
             let mut client = broker.client();
             client.write(bytes);
             assert!(client.is_closed());

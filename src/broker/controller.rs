@@ -116,9 +116,12 @@ impl Controller {
         self.commit(vec![Change::DeleteTopic(topic.clone())]).await?;
         let (partitions, name) = (self.partitions.clone(), topic.name.clone());
         let closing = tokio::task::spawn_blocking(move || partitions.close_topic(&name, unique));
-        let directories = closing.await.unwrap_or_default();
-        self.removal.directories(directories);
-        // Once no directory has the topic's name any more, nothing need remember the deletion.
+        let closed = closing.await.unwrap_or_default();
+        self.removal.directories(closed.renamed);
+        if !closed.all {
+            // The next start finds the mark of the deletion, and what is left of the topic.
+            return Ok(());
+        }
         let path = paths::deleted(topic.id);
         self.write(vec![Op::Delete { path, version: None }]).await
     }
@@ -234,8 +237,30 @@ impl Controller {
 
     async fn write(&self, ops: Vec<Op>) -> Result<(), Refusal> {
         let store = self.store.clone();
-        blocking(move || store.transact(&ops)).await.map(|_| ())
+        blocking(move || transact(&*store, &ops)).await
     }
+}
+
+/// Makes a transaction. One that failed may have happened all the same, when the disk failed after
+/// it had written: what then stands in the store decides.
+fn transact(store: &dyn MetadataStore, ops: &[Op]) -> Result<(), StoreError> {
+    let failed = match store.transact(ops) {
+        Err(failed @ StoreError::Failed(_)) => failed,
+        other => return other.map(|_| ()),
+    };
+    for op in ops {
+        let happened = match op {
+            Op::Create { path, data } | Op::Set { path, data, .. } => {
+                store.get(path)?.is_some_and(|node| node.data == *data)
+            }
+            Op::Delete { path, .. } => store.get(path)?.is_none(),
+        };
+        if !happened {
+            return Err(failed);
+        }
+    }
+    tracing::warn!(error = %failed, "the metadata store was changed although it failed");
+    Ok(())
 }
 
 /// The store may wait for a disk, so it is asked on a thread that may block.
@@ -258,4 +283,53 @@ fn known(picture: &Picture, name: &str) -> Result<Arc<Topic>, Refusal> {
         let message = "This server does not host this topic-partition.";
         Refusal::new(ErrorCode::UnknownTopicOrPartition, message)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{EmbeddedStore, Node, Revision};
+
+    /// Fails at every transaction, before or after it happened.
+    #[derive(Debug)]
+    struct Failing {
+        store: EmbeddedStore,
+        after: bool,
+    }
+
+    impl MetadataStore for Failing {
+        fn get(&self, path: &str) -> Result<Option<Node>, StoreError> {
+            self.store.get(path)
+        }
+
+        fn subtree(&self, prefix: &str) -> Result<Vec<(String, Node)>, StoreError> {
+            self.store.subtree(prefix)
+        }
+
+        fn transact(&self, ops: &[Op]) -> Result<Revision, StoreError> {
+            if self.after {
+                self.store.transact(ops)?;
+            }
+            Err(StoreError::Failed("the disk".to_owned()))
+        }
+    }
+
+    #[test]
+    fn a_transaction_that_failed_and_happened_counts_as_happened() {
+        let dir = tempfile::tempdir().expect("directory");
+        let open = |name: &str, after| Failing {
+            store: EmbeddedStore::open(&dir.path().join(name)).expect("open"),
+            after,
+        };
+        let create = |path: &str| Op::Create { path: path.to_owned(), data: b"x".to_vec() };
+        let delete = |path: &str| Op::Delete { path: path.to_owned(), version: None };
+        let after = open("after", true);
+        transact(&after, &[create("/a"), create("/b")]).expect("happened");
+        transact(&after, &[delete("/a")]).expect("happened");
+        // Somebody else's node of that name is no sign of success.
+        let exists = transact(&after, &[create("/b")]);
+        assert!(matches!(exists, Err(StoreError::Exists(_))));
+        let before = open("before", false);
+        assert!(matches!(transact(&before, &[create("/a")]), Err(StoreError::Failed(_))));
+    }
 }

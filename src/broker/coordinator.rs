@@ -182,8 +182,9 @@ fn loaded(partition: &Partition, mut machine: GroupMachine) -> Option<GroupMachi
     let from = partition.log.view().start;
     let end = replay(partition, from, |header, batch| {
         if !header.is_control() {
-            records += replay_batch(&header, batch, &mut machine);
+            records += each_record(header, batch, |record| machine.replay(record))?;
         }
+        Ok(())
     });
     match end {
         Ok(_) => {
@@ -200,26 +201,34 @@ fn loaded(partition: &Partition, mut machine: GroupMachine) -> Option<GroupMachi
     }
 }
 
-fn replay_batch(header: &BatchHeader, batch: &[u8], machine: &mut GroupMachine) -> u64 {
+/// Hands over a batch's records and counts them. A batch that cannot be opened is an error: without
+/// it, groups would be served offsets that are older than what they committed.
+fn each_record(
+    header: &BatchHeader,
+    batch: &[u8],
+    mut each: impl FnMut(&Record),
+) -> Result<u64, String> {
     let records = batch.get(HEADER_BYTES..).unwrap_or_default();
-    let plain = match header.compression() {
-        Ok(Compression::None) => None,
-        Ok(codec) => decompress(codec, records, limits::DECOMPRESSED_BATCH_BYTES_MAX).ok(),
-        Err(_) => return 0,
+    let plain = match header.compression().map_err(|error| error.to_string())? {
+        Compression::None => None,
+        codec => {
+            let plain = decompress(codec, records, limits::DECOMPRESSED_BATCH_BYTES_MAX);
+            Some(plain.map_err(|error| error.to_string())?)
+        }
     };
     let mut walker = Records::new(plain.as_deref().unwrap_or(records), header.record_count);
     let mut count = 0;
-    while let Ok(Some(record)) = walker.next() {
+    while let Some(record) = walker.next().map_err(|error| error.to_string())? {
         match decode(record.key, record.value) {
             Ok(Some(record)) => {
-                machine.replay(&record);
+                each(&record);
                 count += 1;
             }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "record of the coordinator's log skipped"),
         }
     }
-    count
+    Ok(count)
 }
 
 impl Shell {
@@ -320,4 +329,26 @@ fn batch_of(records: &[Record], at: Moment) -> Vec<u8> {
         builder.push(NewRecord { key, value, headers: &[] });
     }
     builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch that could not be opened was passed over, and groups went back to older offsets.
+    #[test]
+    fn a_batch_that_cannot_be_opened_is_an_error() {
+        let at = moment();
+        let none = |_: &Record| {};
+        let whole = batch_of(&[], at);
+        let header = BatchHeader::parse(&whole).expect("header");
+        assert_eq!(each_record(&header, &whole, none), Ok(0));
+        let cut = BatchHeader { record_count: 1, ..header };
+        assert!(each_record(&cut, &whole, none).is_err());
+        let zstd = BatchHeader { attributes: 4, ..header };
+        let garbage = [whole, b"no zstd".to_vec()].concat();
+        assert!(each_record(&zstd, &garbage, none).is_err());
+        let unknown = BatchHeader { attributes: 7, ..header };
+        assert!(each_record(&unknown, &[0; HEADER_BYTES], none).is_err());
+    }
 }

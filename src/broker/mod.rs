@@ -27,10 +27,11 @@ use controller::Controller;
 use groups::Groups;
 use removal::Removal;
 use settings::Settings;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 
 /// Everything that handlers ask.
 #[derive(Debug)]
@@ -50,6 +51,9 @@ pub(crate) struct Broker {
     /// Where clients reach this broker, by listener name; known once the sockets are bound.
     endpoints: OnceLock<HashMap<String, Listener>>,
     ids: FreshIds,
+    changes: Changes,
+    /// Topics that are being made because a client named them.
+    automatic: Mutex<BTreeSet<String>>,
 }
 
 impl Broker {
@@ -79,12 +83,31 @@ impl Broker {
     }
 }
 
-/// Does all of `work` even when nobody waits for it any more: a client that goes away must not
-/// leave a change half made. `None` when the broker stops first.
-pub(crate) async fn to_the_end<T: Send + 'static>(
-    work: impl Future<Output = T> + Send + 'static,
-) -> Option<T> {
-    tokio::spawn(work).await.ok()
+/// Changes under way that must not be left half made. Each holds the lock for reading; who stops
+/// the broker takes it for writing, and so waits for them and lets no other begin.
+#[derive(Debug, Default)]
+struct Changes(Arc<RwLock<()>>);
+
+impl Broker {
+    /// Does all of `work` even when nobody waits for it any more, as when its client goes away.
+    /// `None` when the broker stops first.
+    pub(crate) async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let under_way = self.changes.0.clone().try_read_owned().ok()?;
+        let whole = async move {
+            let done = work.await;
+            drop(under_way);
+            done
+        };
+        tokio::spawn(whole).await.ok()
+    }
+
+    /// Waits for every change under way; while what it gives is held no other begins.
+    pub(crate) async fn finish_changes(&self) -> OwnedRwLockWriteGuard<()> {
+        self.changes.0.clone().write_owned().await
+    }
 }
 
 /// Makes ids from the operating system's randomness, which the hash state was seeded with.

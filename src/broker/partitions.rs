@@ -42,12 +42,12 @@ pub(crate) enum OpenError {
     #[error(transparent)]
     Dir(#[from] LogDirError),
     /// A partition's log cannot be opened.
-    #[error("partition {partition}: {source}")]
+    #[error("partition {partition}: {cause}")]
     Log {
         /// Which one.
         partition: TopicPartition,
         /// What is wrong with it.
-        source: LogError,
+        cause: LogError,
     },
 }
 
@@ -208,7 +208,7 @@ impl Partitions {
         dir: Option<Arc<LogDir>>,
         config: TopicConfig,
     ) -> Result<Partition, OpenError> {
-        let failed = |source| OpenError::Log { partition: name.clone(), source };
+        let failed = |cause| OpenError::Log { partition: name.clone(), cause };
         let (dir, how) = match dir {
             Some(dir) => {
                 let how = dir.how_to_open(&name);
@@ -241,7 +241,7 @@ impl Partitions {
             return Err(DiskError {
                 operation: "place a partition while offline",
                 path: dir.path().to_owned(),
-                source: std::io::ErrorKind::NotConnected.into(),
+                cause: std::io::ErrorKind::NotConnected.into(),
             });
         }
         let least = self.dirs.iter().min_by_key(|dir| dir.partition_count());
@@ -281,17 +281,15 @@ impl Partitions {
     }
 
     /// Gives a topic's partitions up and renames their directories; says what is to be removed.
-    pub(crate) fn close_topic(&self, topic: &str, unique: TopicId) -> Vec<PathBuf> {
+    pub(crate) fn close_topic(&self, topic: &str, unique: TopicId) -> Closed {
         let _changing = lock(&self.changing);
         let row = self.open.load().get(topic).cloned();
         self.replace_row(topic, None);
-        let mut renamed = Vec::new();
+        let all = self.dirs.iter().all(|dir| !dir.is_offline());
+        let mut closed = Closed { renamed: Vec::new(), all };
         for partition in row.iter().flat_map(|row| row.iter().flatten()) {
             let to = partition.dir.deleted_path(&partition.name, unique);
-            match partition.log.rename_for_deletion(&to) {
-                Ok(()) => renamed.push(to),
-                Err(error) => tracing::error!(%error, "partition not removed"),
-            }
+            closed.note(partition.log.rename_for_deletion(&to), to);
             partition.dir.discount_partition();
             partition.waiters.wake_all();
         }
@@ -299,10 +297,9 @@ impl Partitions {
             for name in dir.forget_set_aside(topic) {
                 let to = dir.deleted_path(&name, unique);
                 match dir.disk().rename(&dir.partition_path(&name), &to) {
-                    Ok(()) => renamed.push(to),
                     // It could not even be made.
                     Err(error) if error.is_not_found() => {}
-                    Err(error) => tracing::error!(%error, "partition not removed"),
+                    result => closed.note(result, to),
                 }
             }
         }
@@ -311,10 +308,11 @@ impl Partitions {
         for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
             if let Err(error) = dir.disk().sync_dir(dir.path()) {
                 tracing::error!(%error, "deletion not durable");
+                closed.all = false;
             }
         }
         self.write_checkpoints();
-        renamed
+        closed
     }
 
     fn replace_row(&self, topic: &str, row: Option<Row>) {
@@ -367,6 +365,27 @@ impl Partitions {
             }
         }
         self.dirs.iter().for_each(|dir| dir.release());
+    }
+}
+
+/// What became of a deleted topic's directories.
+#[derive(Debug, Default)]
+pub(crate) struct Closed {
+    /// Their last names; they can be removed.
+    pub(crate) renamed: Vec<PathBuf>,
+    /// No directory has the topic's name any more, and that is durable.
+    pub(crate) all: bool,
+}
+
+impl Closed {
+    fn note(&mut self, renamed: Result<(), DiskError>, to: PathBuf) {
+        match renamed {
+            Ok(()) => self.renamed.push(to),
+            Err(error) => {
+                tracing::error!(%error, "partition not removed before the next start");
+                self.all = false;
+            }
+        }
     }
 }
 

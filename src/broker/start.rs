@@ -6,7 +6,7 @@ use super::metadata::Metadata;
 use super::partitions::{OpenError, Partitions};
 use super::removal::Removal;
 use super::settings::Settings;
-use super::{Broker, FreshIds};
+use super::{Broker, Changes, FreshIds};
 use crate::config::Loaded;
 use crate::disk::{Disk, RealDisk};
 use crate::limits;
@@ -92,6 +92,8 @@ pub(crate) async fn start(loaded: Loaded) -> Result<Arc<Broker>, StartError> {
         fetch_sessions,
         endpoints: OnceLock::new(),
         ids,
+        changes: Changes::default(),
+        automatic: Mutex::default(),
     });
     if let Some(topic) = picture.topics.get(OFFSETS_TOPIC) {
         broker.start_coordinators(topic);

@@ -2,10 +2,11 @@
 
 use super::Broker;
 use crate::config::{Overrides, TopicConfig};
+use crate::limits;
 use crate::machine::controller::{NewTopic, Refusal, Topic};
 use crate::protocol::ErrorCode;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Broker {
     /// Settings of a topic with these overrides, or what is wrong with them.
@@ -16,22 +17,39 @@ impl Broker {
             .map_err(|fault| Refusal::new(ErrorCode::InvalidConfig, fault))
     }
 
-    /// Makes a topic that a client named and nobody created, without letting the client wait.
+    /// Makes a topic that a client named and nobody created, without letting the client wait. One
+    /// that is being made already, or is one too many, is left to the client's next question.
     pub(crate) fn create_soon(self: &Arc<Self>, name: String) {
+        {
+            let mut automatic = self.automatic();
+            if automatic.len() >= limits::AUTOMATIC_CREATIONS || !automatic.insert(name.clone()) {
+                return;
+            }
+        }
         let broker = self.clone();
         tokio::spawn(async move {
-            match broker.create_automatically(&name).await {
-                Ok(_) => {}
-                // Somebody else was faster, which is as good.
-                Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
-                Err(refusal) => {
-                    tracing::warn!(topic = name, reason = refusal.message, "topic not created");
-                }
-            }
+            let (own, new) = (broker.clone(), name.clone());
+            broker.to_the_end(async move { own.create_automatically(&new).await }).await;
+            broker.automatic().remove(&name);
         });
     }
 
-    async fn create_automatically(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
+    fn automatic(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.automatic.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn create_automatically(&self, name: &str) {
+        match self.create_by_default(name).await {
+            Ok(_) => {}
+            // Somebody else was faster, which is as good.
+            Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
+            Err(refusal) => {
+                tracing::warn!(topic = name, reason = refusal.message, "topic not created");
+            }
+        }
+    }
+
+    async fn create_by_default(&self, name: &str) -> Result<Arc<Topic>, Refusal> {
         let (partitions, overrides) = (-1, BTreeMap::new());
         let new = NewTopic {
             name: name.to_owned(),

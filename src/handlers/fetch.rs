@@ -67,7 +67,7 @@ pub(super) fn handle(
     let (session, incremental, partitions) = match opened {
         Ok(Opened::Full { session, partitions }) => (session, false, partitions),
         Ok(Opened::Incremental { session, partitions }) => (session, true, partitions),
-        Err(code) => return Ok(Reply::Now(failed(&request, code))),
+        Err(code) => return Ok(failed(&request, code).into()),
     };
     let positive = |number: i32| u64::try_from(number).unwrap_or(0);
     let limit = u64::from(client.context.broker.config.fetch_bytes_max);
@@ -87,9 +87,9 @@ pub(super) fn handle(
         Traffic::add(&partition.traffic.fetch_requests, 1);
     }
     if fetch.is_enough(&rows) {
-        return Ok(Reply::Now(fetch.answer(rows)));
+        return Ok(fetch.answer(rows).into());
     }
-    Ok(Reply::Later(Box::pin(async move { Ok(fetch.wait().await) })))
+    Ok(Reply::Later(Box::pin(async move { fetch.wait().await })))
 }
 
 fn session_request(
@@ -201,7 +201,7 @@ impl Fetch {
     }
 
     /// Reads again whenever one of the partitions has more, until it is enough or time is up.
-    async fn wait(self) -> Response {
+    async fn wait(self) -> Result<Response, String> {
         let deadline = clock::now() + self.max_wait;
         let signal = Signal::default();
         loop {
@@ -229,7 +229,7 @@ impl Fetch {
     }
 
     /// Puts the answer together: heads in memory, records as file ranges.
-    fn answer(&self, mut rows: Vec<Row>) -> Response {
+    fn answer(&self, mut rows: Vec<Row>) -> Result<Response, String> {
         if self.session != 0 {
             let sessions = &self.client.context.broker.fetch_sessions;
             let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -334,7 +334,7 @@ impl Row {
     }
 }
 
-fn failed(request: &Request, code: ErrorCode) -> Response {
+fn failed(request: &Request, code: ErrorCode) -> Result<Response, String> {
     let response = FetchResponse {
         throttle_time_ms: 0,
         error: code.code(),
@@ -350,12 +350,12 @@ fn assemble<'a>(
     request: &Request,
     response: &FetchResponse<'_, u32>,
     slices: impl Iterator<Item = Option<&'a LogSlice>> + Clone,
-) -> Response {
+) -> Result<Response, String> {
     let mut encoded = Encoded { head: respond::begin(request), gaps: Vec::new() };
     response.encode(request.version, &mut encoded);
     let records: u64 = slices.clone().flatten().map(|slice| u64::from(slice.length)).sum();
     let mut head: BytesMut = encoded.head;
-    respond::set_length(&mut head, records);
+    respond::set_length(&mut head, records)?;
     let head = head.freeze();
     let mut chunks = Vec::with_capacity(encoded.gaps.len() * 2 + 1);
     let mut from = 0;
@@ -367,7 +367,7 @@ fn assemble<'a>(
         }
     }
     chunks.push(respond::chunk(head.slice(from..)));
-    Response { chunks }
+    Ok(Response { chunks })
 }
 
 fn file_chunk(slice: &LogSlice) -> Chunk {

@@ -41,7 +41,7 @@ mod table;
 
 pub(crate) use respond::Response;
 
-use crate::broker::{self, Broker};
+use crate::broker::Broker;
 use crate::clock;
 use crate::metrics;
 use crate::protocol::{frame_guard, header};
@@ -88,6 +88,12 @@ pub(crate) enum Reply {
     Nothing,
     /// The connection is to be closed, for this reason.
     Close(String),
+}
+
+impl From<Result<Response, String>> for Reply {
+    fn from(answer: Result<Response, String>) -> Self {
+        answer.map_or_else(Self::Close, Self::Now)
+    }
 }
 
 /// A request's header, owned.
@@ -167,16 +173,16 @@ fn begin(client: &Arc<Client>, frame: &Bytes) -> Result<Reply, String> {
             let decoded =
                 decoded.map_err(|error| format!("API {key} version {version}: {error}"))?;
             let client = client.clone();
+            let broker = client.context.broker.clone();
             let changes = table::changes_metadata(api.key);
             let answered = async move {
                 let answer = dispatch(&client, &request, decoded).await;
                 answer.encode(&request)
             };
             if changes {
-                let stopping = || Err("the broker stops".to_owned());
-                let answered = broker::to_the_end(answered);
                 return Ok(Reply::Later(Box::pin(async move {
-                    answered.await.unwrap_or_else(stopping)
+                    let answered = broker.to_the_end(answered).await;
+                    answered.unwrap_or_else(|| Err("the broker stops".to_owned()))
                 })));
             }
             Ok(Reply::Later(Box::pin(answered)))
@@ -193,16 +199,18 @@ pub(crate) fn is_decoding() -> bool {
     DECODING.get()
 }
 
-/// Decodes a body that the guard has walked. A panic in the codec closes this connection only.
+/// Decodes a body that the guard has walked.
 fn decode(key: ApiKey, version: i16, mut body: Bytes) -> Result<RequestKind, String> {
+    let decoded = while_decoding(|| RequestKind::decode(key, &mut body, version))?;
+    decoded.map_err(|error| error.to_string())
+}
+
+/// Runs a decoder, whose panic closes this connection only.
+pub(crate) fn while_decoding<T>(decoder: impl FnOnce() -> T) -> Result<T, String> {
     DECODING.set(true);
-    let decoded = catch_unwind(AssertUnwindSafe(|| RequestKind::decode(key, &mut body, version)));
+    let decoded = catch_unwind(AssertUnwindSafe(decoder));
     DECODING.set(false);
-    match decoded {
-        Ok(Ok(request)) => Ok(request),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the decoder panicked".to_owned()),
-    }
+    decoded.map_err(|_| "the decoder panicked".to_owned())
 }
 
 async fn dispatch(client: &Arc<Client>, request: &Request, body: RequestKind) -> Answer {

@@ -52,13 +52,13 @@ pub(super) fn handle(
     }
     waiting.retain(|waits| waits.partition.high_watermark() < waits.end);
     if produce.acks == 1 || waiting.is_empty() {
-        return Ok(Reply::Now(encode(request, &response)));
+        return Ok(encode(request, &response).into());
     }
     let deadline =
         clock::now() + Duration::from_millis(u64::try_from(produce.timeout_ms).unwrap_or(0));
     let owned = Owned::from(response);
     let request = request.clone();
-    Ok(Reply::Later(Box::pin(async move { Ok(owned.answer(&request, waiting, deadline).await) })))
+    Ok(Reply::Later(Box::pin(async move { owned.answer(&request, waiting, deadline).await })))
 }
 
 fn append_all<'a>(
@@ -149,7 +149,7 @@ fn refused(index: i32, refusal: Refusal) -> ProducePartitionResponse {
     }
 }
 
-fn encode(request: &Request, response: &ProduceResponse<'_>) -> Response {
+fn encode(request: &Request, response: &ProduceResponse<'_>) -> Result<Response, String> {
     let mut frame = respond::begin(request);
     response.encode(request.version, &mut frame);
     Response::of(frame)
@@ -175,7 +175,7 @@ impl Owned {
         request: &Request,
         mut waiting: Vec<Uncommitted>,
         deadline: Instant,
-    ) -> Response {
+    ) -> Result<Response, String> {
         let late = tokio::select! {
             () = wait_for_all(&mut waiting) => ErrorCode::KafkaStorageError,
             () = clock::sleep_until(deadline) => ErrorCode::RequestTimedOut,

@@ -55,18 +55,21 @@ pub(super) fn begin(request: &Request) -> BytesMut {
     frame
 }
 
-/// Writes the length of a frame whose other parts are `elsewhere` bytes long.
-pub(super) fn set_length(frame: &mut BytesMut, elsewhere: u64) {
+/// Writes the length of a frame whose other parts are `elsewhere` bytes long. An answer longer than
+/// a length can say costs the connection: nothing shorter would be true.
+pub(super) fn set_length(frame: &mut BytesMut, elsewhere: u64) -> Result<(), String> {
     let length = (frame.len() - LENGTH_BYTES) as u64 + elsewhere;
-    let length = i32::try_from(length).unwrap_or(i32::MAX);
+    let length = i32::try_from(length)
+        .map_err(|_| format!("an answer of {length} bytes does not fit a frame"))?;
     frame[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+    Ok(())
 }
 
 impl Response {
     /// A frame that lies whole in memory.
-    pub(super) fn of(mut frame: BytesMut) -> Self {
-        set_length(&mut frame, 0);
-        Self { chunks: vec![Chunk::Bytes(frame.freeze())] }
+    pub(super) fn of(mut frame: BytesMut) -> Result<Self, String> {
+        set_length(&mut frame, 0)?;
+        Ok(Self { chunks: vec![Chunk::Bytes(frame.freeze())] })
     }
 }
 
@@ -80,7 +83,7 @@ impl Answer {
     pub(super) fn encode(&self, request: &Request) -> Result<Response, String> {
         let mut frame = begin(request);
         match self.0.encode(&mut frame, request.version) {
-            Ok(()) => Ok(Response::of(frame)),
+            Ok(()) => Response::of(frame),
             Err(error) => {
                 let (key, version) = (request.key, request.version);
                 tracing::error!(key, version, %error, "an answer cannot be encoded");
@@ -143,4 +146,20 @@ pub(super) fn message(text: impl Into<String>) -> Option<StrBytes> {
 /// Bytes that are sent as they are.
 pub(super) fn chunk(bytes: Bytes) -> Chunk {
     Chunk::Bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_true_or_refused() {
+        let mut frame = BytesMut::from(&b"\0\0\0\0head"[..]);
+        assert_eq!(set_length(&mut frame, 1_000), Ok(()));
+        assert_eq!(&frame[..], &b"\0\0\x03\xechead"[..]);
+        let most = u64::from(i32::MAX.unsigned_abs()) - 4;
+        assert_eq!(set_length(&mut frame, most), Ok(()));
+        assert!(set_length(&mut frame, most + 1).is_err());
+        assert_eq!(&frame[..4], i32::MAX.to_be_bytes());
+    }
 }
