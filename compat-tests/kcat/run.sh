@@ -91,6 +91,16 @@ one_more_at_the_end() {
     [ -s "$work/end" ]
 }
 
+# A consumer gets a record that is larger than all its limits.
+offsets_large() {
+    local topic=$RUN-large
+    head -c 500000 /dev/urandom | base64 -w 0 >"$work/in"
+    kc -P -t "$topic" -p 0 "$work/in"
+    kc -C -t "$topic" -p 0 -e -D '' -X message.max.bytes=1000 -X fetch.max.bytes=1000 \
+        -X fetch.message.max.bytes=1000 >"$work/out"
+    same "$work/in" "$work/out"
+}
+
 offsets_query() {
     [ "$(kc -Q -t "$RUN-offsets:0:-2")" = "$RUN-offsets [0] offset 0" ]
     [ "$(kc -Q -t "$RUN-offsets:0:-1")" = "$RUN-offsets [0] offset 100" ]
@@ -236,6 +246,7 @@ check offsets "absolute" offsets_from 40 41
 check offsets "from the tail" offsets_from -10 91
 check offsets "end" offsets_end
 check offsets "query" offsets_query
+check offsets "a record larger than the limits" offsets_large
 check offsets "out of range" offsets_out_of_range
 check timestamps "from and to a time" timestamps
 strategy=range

@@ -386,12 +386,17 @@ def partitions():
 
 
 def delete_and_again():
-    """A name used again is a new topic: another id, offsets from 0, no commits left."""
+    """A name used again is a new topic: another id, offsets from 0, no commits left, and who reads
+    it all the while gets what is new."""
     name, group = topic("again"), f"{RUN}-cf-again"
     before = admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id
     produce(name, texts(10))
     reader = consumer(group_id=group)
     reader.commit(offsets=[TopicPartition(name, 0, 10)], asynchronous=False)
+    # A short age of its metadata has it notice soon.
+    running = consumer(group_id=f"{group}-running", topic_metadata_refresh_interval_ms=500)
+    running.subscribe([name])
+    same(texts(10), [m.value() for m in take(running, 10)])
     admin.delete_topics([name])[name].result(10)
     until(lambda: name not in admin.list_topics(timeout=10).topics)
     # The name may be taken for a moment longer.
@@ -403,6 +408,18 @@ def delete_and_again():
     produce(name, texts(5))
     same(texts(5), [m.value() for m in read(name, 5)])
     reader.close()
+    found = []
+    until(lambda: gather(running, found) >= 5, 30)
+    same(texts(5), found)
+    running.close()
+
+
+def gather(reader, found):
+    """Adds what comes, and lets the errors of a topic that is away for a moment pass."""
+    message = reader.poll(0.5)
+    if message is not None and message.error() is None:
+        found.append(message.value())
+    return len(found)
 
 
 def created_again(name):

@@ -1,5 +1,6 @@
 //! The broker as a process that is killed, stopped and started again, also with damaged files:
-//! what was acknowledged is there. `KILLS` says how often it is killed under load.
+//! what was acknowledged is there. `KILLS` says how often it is killed under load, `FAULTS` how
+//! often anything happens to it, `PARTITIONS` how many it is started with.
 #![allow(clippy::disallowed_methods, reason = "tests have clocks of their own")]
 
 mod chaos;
@@ -102,9 +103,31 @@ impl Groups {
     }
 }
 
+/// What happens to a broker under load.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// `kill -9`, sometimes again while it starts.
+    Kill,
+    /// SIGTERM.
+    Stop,
+    /// SIGSTOP for longer than a client waits for a heartbeat, then SIGCONT.
+    Pause,
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_or_doubled_when_the_broker_is_killed_under_load() {
-    let kills = times("KILLS", 3);
+    survive(times("KILLS", 3), |_| Fault::Kill);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled_whatever_happens_to_the_process() {
+    let all = [Fault::Kill, Fault::Stop, Fault::Pause];
+    survive(times("FAULTS", 6), |dice| all[usize::try_from(dice.below(3)).expect("small")]);
+}
+
+/// Has producers and groups at work, and faults in between; everything acknowledged is there after
+/// each and at the end, once and in order.
+fn survive(faults: u64, choose: impl Fn(&mut Dice) -> Fault) {
     let dir = tempfile::tempdir().expect("directory");
     let mut broker = Process::new(&dir.path().join("logs"), dir.path(), &SETTINGS);
     broker.start();
@@ -124,18 +147,10 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_broker_is_killed_under_load(
         scope.spawn(|| groups.commit_until_stopped());
         let _stop = groups.stop_at_end();
         wait_for("first commits", || groups.known().iter().all(|at| *at >= 0).then_some(()));
-        for _ in 0..kills {
+        for _ in 0..faults {
             load.wait_for(1 + dice.below(60));
             let (acknowledged, committed) = (load.acknowledgements(), groups.known());
-            broker.kill();
-            // Sometimes it does not get far before it is killed again.
-            for _ in 0..dice.below(3) {
-                broker.spawn();
-                wait_for("a connection", || broker.connect());
-                broker.kill();
-            }
-            let began = Instant::now();
-            broker.spawn();
+            let began = strike(&mut broker, choose(&mut dice), &mut dice);
             groups.check(&broker, &committed);
             let mut client = wait_for("a connection", || broker.connect());
             let found = Found::read(&mut client, "load", verified);
@@ -151,12 +166,83 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_broker_is_killed_under_load(
     groups.check(&broker, &groups.known());
     starts.sort();
     println!(
-        "{kills} kills, {} records, start to everything read: median {:?}, longest {:?}",
+        "{faults} faults, {} records, start to everything read: median {:?}, longest {:?}",
         found.end(),
         starts[starts.len() / 2],
         starts[starts.len() - 1],
     );
     assert!(broker.stop(), "a clean stop");
+}
+
+/// Does it to the broker, has it run again, and says since when.
+fn strike(broker: &mut Process, fault: Fault, dice: &mut Dice) -> Instant {
+    match fault {
+        Fault::Kill => {
+            broker.kill();
+            // Sometimes it does not get far before it is killed again.
+            for _ in 0..dice.below(3) {
+                broker.spawn();
+                wait_for("a connection", || broker.connect());
+                broker.kill();
+            }
+        }
+        Fault::Stop => assert!(broker.stop(), "a clean stop"),
+        Fault::Pause => {
+            broker.pause();
+            std::thread::park_timeout(Duration::from_millis(dice.below(500)));
+            broker.resume();
+            return Instant::now();
+        }
+    }
+    let began = Instant::now();
+    broker.spawn();
+    began
+}
+
+/// A broker with many partitions is there soon, however it stopped, and has all of them.
+#[test]
+fn many_partitions_are_made_found_again_and_served() {
+    let count = i32::try_from(times("PARTITIONS", 300)).expect("small");
+    let dir = tempfile::tempdir().expect("directory");
+    let mut broker = Process::new(&dir.path().join("logs"), dir.path(), &[]);
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    let mut told = Vec::new();
+    let mut timed = |what, began: Instant| told.push(format!("{what} {:?}", began.elapsed()));
+    let began = Instant::now();
+    for (topic, partitions) in [("many", count / 2), ("more", count - count / 2)] {
+        assert_eq!(client.create(topic, partitions, &[]), 0);
+    }
+    timed("made in", began);
+    let each = |client: &mut Client, check: &dyn Fn(&mut Client, &str, i32)| {
+        for partition in 0..count {
+            match partition - count / 2 {
+                behind if behind >= 0 => check(client, "more", behind),
+                _ => check(client, "many", partition),
+            }
+        }
+    };
+    let began = Instant::now();
+    each(&mut client, &|client, topic, partition| {
+        let appended = client.produce(topic, partition, -1, batch(now_ms(), &[b"x"]));
+        assert_eq!((appended.error_code, appended.base_offset), (0, 0), "{topic}-{partition}");
+    });
+    timed("a record in each in", began);
+    for clean in [false, true] {
+        if clean {
+            assert!(broker.stop(), "a clean stop")
+        } else {
+            broker.kill()
+        }
+        let began = Instant::now();
+        broker.start();
+        timed(if clean { "clean start in" } else { "start after a kill in" }, began);
+        let mut client = broker.connect().expect("a connection");
+        each(&mut client, &|client, topic, partition| {
+            assert_eq!(client.offset(topic, partition, -1), (0, -1, 1), "{topic}-{partition}");
+        });
+    }
+    println!("{count} partitions: {}", told.join(", "));
 }
 
 fn segments(logs: &Path, partition: &str) -> Vec<PathBuf> {

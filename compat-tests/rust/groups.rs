@@ -7,6 +7,7 @@
 mod support;
 
 use bytes::Bytes;
+use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::join_group_request::JoinGroupRequestProtocol;
 use kafka_protocol::messages::leave_group_request::MemberIdentity;
 use kafka_protocol::messages::offset_commit_request::{
@@ -23,6 +24,7 @@ const UNKNOWN_TOPIC: i16 = 3;
 const ILLEGAL_GENERATION: i16 = 22;
 const UNKNOWN_MEMBER: i16 = 25;
 const REBALANCE: i16 = 27;
+const INVALID_REQUEST: i16 = 42;
 const MEMBER_ID_REQUIRED: i16 = 79;
 
 fn group_id(id: &str) -> GroupId {
@@ -176,11 +178,11 @@ fn a_leave_or_a_crash_in_a_rebalance_completes_it() {
 /// redpanda#1847, KAFKA-8653: with JoinGroup v0 every join threw the others out.
 #[test]
 fn old_joins_wait_as_long_as_the_session() {
-    let broker = Broker::start();
+    let broker = Broker::with(&[("group.min.session.timeout.ms", "100")]);
     ready(&broker);
     let mut first = broker.client();
     let joined: JoinGroupResponse =
-        first.ask(ApiKey::JoinGroup, 0, &join_request("old", &text(""), 10_000, -1));
+        first.ask(ApiKey::JoinGroup, 0, &join_request("old", &text(""), 1_000, -1));
     assert_eq!((joined.error_code, joined.generation_id), (NONE, 1));
     let request = SyncGroupRequest::default()
         .with_group_id(group_id("old"))
@@ -189,8 +191,8 @@ fn old_joins_wait_as_long_as_the_session() {
     let answer: SyncGroupResponse = first.ask(ApiKey::SyncGroup, 0, &request);
     assert_eq!(answer.error_code, NONE);
     let mut second = broker.client();
-    second.send(ApiKey::JoinGroup, 0, &join_request("old", &text(""), 10_000, -1));
-    // The first learns of it by its heartbeat, and has ten seconds to come again.
+    second.send(ApiKey::JoinGroup, 0, &join_request("old", &text(""), 1_000, -1));
+    // The first learns of it by its heartbeat, and has a second to come again.
     let beat = HeartbeatRequest::default()
         .with_group_id(group_id("old"))
         .with_generation_id(1)
@@ -200,10 +202,40 @@ fn old_joins_wait_as_long_as_the_session() {
         (answer.error_code == REBALANCE).then_some(())
     });
     let again: JoinGroupResponse =
-        first.ask(ApiKey::JoinGroup, 0, &join_request("old", &joined.member_id, 10_000, -1));
+        first.ask(ApiKey::JoinGroup, 0, &join_request("old", &joined.member_id, 1_000, -1));
     let other: JoinGroupResponse = second.receive(ApiKey::JoinGroup, 0);
     assert_eq!((again.error_code, again.generation_id), (NONE, 2));
     assert_eq!((other.error_code, other.generation_id), (NONE, 2));
+    for (client, joined) in [(&mut first, &again), (&mut second, &other)] {
+        let mut request = SyncGroupRequest::default()
+            .with_group_id(group_id("old"))
+            .with_generation_id(2)
+            .with_member_id(joined.member_id.clone());
+        if joined.leader == joined.member_id {
+            let all = joined.members.iter().map(|member| {
+                SyncGroupRequestAssignment::default().with_member_id(member.member_id.clone())
+            });
+            request = request.with_assignments(all.collect());
+        }
+        client.send(ApiKey::SyncGroup, 0, &request);
+    }
+    for client in [&mut first, &mut second] {
+        let answer: SyncGroupResponse = client.receive(ApiKey::SyncGroup, 0);
+        assert_eq!(answer.error_code, NONE);
+    }
+    // Six sessions long nothing moves, as long as both are heard of.
+    let until = Instant::now() + Duration::from_secs(6);
+    while Instant::now() < until {
+        for (client, joined) in [(&mut first, &again), (&mut second, &other)] {
+            let beat = HeartbeatRequest::default()
+                .with_group_id(group_id("old"))
+                .with_generation_id(2)
+                .with_member_id(joined.member_id.clone());
+            let answer: HeartbeatResponse = client.ask(ApiKey::Heartbeat, 0, &beat);
+            assert_eq!(answer.error_code, NONE);
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
 }
 
 fn commit(
@@ -284,14 +316,14 @@ fn groups_and_offsets_survive_a_restart_and_are_never_answered_before_they_are_l
     let mut broker = Broker::start();
     let mut client = ready(&broker);
     client.create("kept", 1, &[]);
-    for number in 0..200 {
+    for number in 0..1_000 {
         let group = format!("group-{number}");
         assert_eq!(commit(&mut client, &group, -1, &[("kept", 0, 100 + number)])[0].2, NONE);
     }
     let members = join_stable(&broker, "stable", 2, (30_000, 30_000));
     broker.restart();
     let mut client = broker.client();
-    for number in [0, 99, 199] {
+    for number in [0, 499, 999] {
         let group = format!("group-{number}");
         let rows = wait_for("the group to be loaded", || match committed(&mut client, &group) {
             Ok(rows) => Some(rows),
@@ -307,7 +339,7 @@ fn groups_and_offsets_survive_a_restart_and_are_never_answered_before_they_are_l
             client.ask(ApiKey::ListGroups, 4, &ListGroupsRequest::default());
         (listed.error_code == NONE).then_some(listed)
     });
-    assert_eq!(listed.groups.len(), 201);
+    assert_eq!(listed.groups.len(), 1_001);
     // Members go on as if nothing had happened.
     for member in &members {
         let request = HeartbeatRequest::default()
@@ -337,4 +369,20 @@ fn groups_are_deleted_when_nobody_is_in_them() {
     let codes: Vec<_> = answer.results.iter().map(|row| row.error_code).collect();
     assert_eq!(codes, [NONE, 68, 69]);
     assert!(committed(&mut client, "idle").expect("fetched").is_empty());
+}
+
+/// Which partition keeps a group follows from their number: adding some lost every group's offsets.
+#[test]
+fn the_offsets_topic_keeps_its_number_of_partitions() {
+    let broker = Broker::start();
+    let mut client = ready(&broker);
+    client.create("kept", 1, &[]);
+    assert_eq!(commit(&mut client, "group", -1, &[("kept", 0, 7)])[0].2, NONE);
+    let topic =
+        CreatePartitionsTopic::default().with_name(topic_name("__consumer_offsets")).with_count(60);
+    let request = CreatePartitionsRequest::default().with_topics(vec![topic]);
+    let answer: CreatePartitionsResponse = client.ask(ApiKey::CreatePartitions, 3, &request);
+    assert_eq!(answer.results[0].error_code, INVALID_REQUEST);
+    let rows = committed(&mut client, "group").expect("fetched");
+    assert_eq!(rows, [("kept".to_owned(), 0, 7, String::new())]);
 }

@@ -18,6 +18,7 @@ const NONE: i16 = 0;
 const OUT_OF_RANGE: i16 = 1;
 const TOO_LARGE: i16 = 10;
 const INVALID_TIMESTAMP: i16 = 32;
+const STORAGE_ERROR: i16 = 56;
 const OUT_OF_ORDER: i16 = 45;
 const INVALID_RECORD: i16 = 87;
 
@@ -98,6 +99,17 @@ fn log_append_time_is_stored_and_reported() {
         assert_eq!((plain.error_code, plain.log_append_time_ms), (NONE, -1));
     }
     assert_eq!(client.offset("create", 0, 1), (NONE, 1, 0));
+    // The bit is the broker's to set: refused where its time counts, cleared where it does not.
+    let mut own = encode(&[record(0, 7, None, b"value")], Compression::None).to_vec();
+    own[22] |= 8;
+    let sum = crc32c::crc32c(&own[21..]);
+    own[17..21].copy_from_slice(&sum.to_be_bytes());
+    let own = Bytes::from(own);
+    assert_eq!(client.produce("append", 0, -1, own.clone()).error_code, INVALID_TIMESTAMP);
+    let taken = client.produce("create", 0, -1, own);
+    assert_eq!((taken.error_code, taken.log_append_time_ms), (NONE, -1));
+    let stored = client.fetch("create", 0, taken.base_offset).records.expect("records");
+    assert_eq!((stored[22] & 8, &stored[35..43]), (0, &7i64.to_be_bytes()[..]));
 }
 
 /// sarama#1045, redpanda PR 31362: which size is compared, and when.
@@ -164,6 +176,11 @@ fn sequences_are_checked_repeats_known_and_idle_producers_forgotten() {
     assert_eq!(client.offset("idle", 0, LATEST).2, 5);
     assert_eq!(client.produce("idle", 0, -1, send(0, 1)).error_code, NONE);
     assert_eq!(client.produce("idle", 0, -1, send(12, 0)).error_code, 47);
+    // Deleting its records does not make the broker forget the producer.
+    assert_eq!(delete_records(&mut client, "idle", -1), (NONE, 6));
+    assert_eq!(client.produce("idle", 0, -1, send(2, 1)).error_code, OUT_OF_ORDER);
+    let next = client.produce("idle", 0, -1, send(1, 1));
+    assert_eq!((next.error_code, next.base_offset), (NONE, 6));
 
     let quick =
         [("producer.id.expiration.ms", "200"), ("producer.id.expiration.check.interval.ms", "50")];
@@ -365,6 +382,54 @@ fn partitions_are_spread_over_the_log_directories_and_found_there_again() {
         assert_eq!(client.offset("spread", partition, LATEST), (NONE, -1, 1), "{partition}");
     }
     assert_eq!(dirs.each_ref().map(held), [3, 3, 3]);
+}
+
+/// A file that somebody removed took the whole log directory offline.
+#[test]
+fn a_missing_segment_hurts_nothing_but_what_was_in_it() {
+    let mut broker = Broker::start();
+    let mut client = broker.client();
+    for topic in ["holed", "other"] {
+        assert_eq!(client.create(topic, 1, &[("segment.bytes", "200")]), NONE);
+        for _ in 0..6 {
+            let appended = client.produce(topic, 0, -1, batch(now_ms(), &[&[1; 100]]));
+            assert_eq!(appended.error_code, NONE);
+        }
+    }
+    let segment = |base: i64| broker.dir.path().join(format!("logs/holed-0/{base:020}.log"));
+    std::fs::remove_file(segment(2)).expect("a segment of one record");
+    assert_eq!(client.fetch("holed", 0, 2).error_code, STORAGE_ERROR);
+    for offset in [0, 1, 3, 5] {
+        assert_eq!(client.fetch("holed", 0, offset).error_code, NONE, "{offset}");
+    }
+    assert_eq!(client.produce("holed", 0, -1, batch(now_ms(), &[b"x"])).error_code, NONE);
+    assert_eq!(client.produce("other", 0, -1, batch(now_ms(), &[b"x"])).error_code, NONE);
+    assert!(broker.page("/readyz").contains("200 OK"), "{}", broker.page("/readyz"));
+    let behind = segment(4);
+    broker.restart();
+    let mut client = broker.client();
+    assert_eq!(client.fetch("holed", 0, 0).error_code, STORAGE_ERROR);
+    assert_eq!(client.fetch("other", 0, 2).error_code, NONE);
+    assert!(behind.exists(), "what lies behind the hole was removed");
+}
+
+/// Bytes were counted when they were read, also for polls that then waited for more.
+#[test]
+fn bytes_are_counted_when_they_are_sent() {
+    let broker = Broker::start();
+    let (mut producer, mut consumer) = (broker.client(), broker.client());
+    producer.create("counted", 1, &[]);
+    let poll = fetch_request(&[("counted", 0, 0)], 1 << 20, 1 << 20);
+    consumer.send(ApiKey::Fetch, 12, &poll.with_max_wait_ms(20_000).with_min_bytes(1_000));
+    let mut sent = 0;
+    while sent < 1_000 {
+        let one = batch(now_ms(), &[&[1; 100]]);
+        sent += one.len();
+        assert_eq!(producer.produce("counted", 0, -1, one).error_code, NONE);
+    }
+    let _: FetchResponse = consumer.receive(ApiKey::Fetch, 12);
+    let name = "kafka_server_brokertopicmetrics_bytesout_total{topic=\"counted\"}";
+    assert_eq!(broker.metric(name), f64::from(u32::try_from(sent).expect("small")));
 }
 
 /// A digit that flipped in a checkpoint is no reason to remove what was acknowledged.

@@ -101,6 +101,13 @@ impl Process {
         });
     }
 
+    /// Has it go on.
+    pub fn resume(&self) {
+        let child = self.child.as_ref().expect("it runs");
+        let id = rustix::process::Pid::from_child(child);
+        rustix::process::kill_process(id, rustix::process::Signal::CONT).expect("resume");
+    }
+
     /// Stops it as SIGTERM does, and says whether it ended well.
     pub fn stop(&mut self) -> bool {
         let mut child = self.child.take().expect("it runs");
