@@ -12,7 +12,7 @@ from confluent_kafka import (OFFSET_BEGINNING, OFFSET_END, Consumer, ConsumerGro
 from confluent_kafka.admin import (AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource,
                                    NewPartitions, NewTopic, OffsetSpec, ResourceType)
 
-from suite import BOOTSTRAP, RUN, check, finish, same, settle, skip, stored_as, until
+from suite import BOOTSTRAP, RUN, check, finish, same, settle, skip, stored_as, texts, until
 from wire import offered
 
 admin = AdminClient({"bootstrap.servers": BOOTSTRAP})
@@ -69,11 +69,6 @@ def read(source, count, offset=OFFSET_BEGINNING, partition=0, **settings):
         return found
     finally:
         reader.close()
-
-
-def texts(count, first=0):
-    return [f"record {i} of some text, of some text, of some text".encode()
-            for i in range(first, first + count)]
 
 
 def compression(codec):

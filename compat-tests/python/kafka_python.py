@@ -15,7 +15,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 
-from suite import BOOTSTRAP, RUN, check, finish, same, settle, skip, stored_as, until
+from suite import BOOTSTRAP, RUN, check, finish, same, settle, skip, stored_as, texts, until
 
 admin = KafkaAdminClient(bootstrap_servers=BOOTSTRAP)
 
@@ -63,11 +63,6 @@ def read(source, count, offset=0, partition=0, **settings):
         return found
     finally:
         reader.close()
-
-
-def texts(count, first=0):
-    return [f"record {i} of some text, of some text, of some text".encode()
-            for i in range(first, first + count)]
 
 
 def compression(codec):

@@ -69,6 +69,11 @@ def same(want, seen):
     assert want == seen, f"want {want!r}, seen {seen!r}"
 
 
+def texts(count, first=0):
+    return [f"record {i} of some text, of some text, of some text".encode()
+            for i in range(first, first + count)]
+
+
 def stored_as(topic, codec):
     """A client may fall back to none without a word, so the log is asked."""
     program = os.path.join(os.environ["PYTHONPATH"], "stored.py")

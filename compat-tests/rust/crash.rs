@@ -7,9 +7,8 @@ mod chaos;
 mod support;
 
 use chaos::load::{Found, Load};
-use chaos::process::{Process, commit, committed, expect_dead, find_coordinator, try_ask};
+use chaos::process::{Process, commit, committed, delete, expect_dead, find_coordinator};
 use chaos::{Dice, times};
-use kafka_protocol::messages::{ApiKey, DeleteTopicsRequest, DeleteTopicsResponse};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -313,15 +312,6 @@ fn a_damaged_partition_stays_offline_and_is_not_cut_by_a_later_start() {
         let left = names.filter(|name| name.as_ref().is_ok_and(|name| name.contains("damaged")));
         (left.count() == 1).then_some(())
     });
-}
-
-fn delete(client: &mut Client, topic: &str) {
-    let request = DeleteTopicsRequest::default()
-        .with_topic_names(vec![topic_name(topic)])
-        .with_timeout_ms(5_000);
-    let answer: DeleteTopicsResponse =
-        try_ask(client, ApiKey::DeleteTopics, 5, &request).expect("an answer");
-    assert_eq!(answer.responses[0].error_code, 0);
 }
 
 /// The checkpoints still told of the topic before it: its log start hid the new one's records,

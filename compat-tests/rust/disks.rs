@@ -7,11 +7,10 @@ mod support;
 
 use chaos::load::{Found, Load, STORAGE_ERROR};
 use chaos::mounts::{Mount, permitted};
-use chaos::process::{Process, commit, committed, find_coordinator, try_ask};
+use chaos::process::{Process, commit, committed, delete, find_coordinator, try_ask};
 use chaos::{Dice, times};
 use kafka_protocol::messages::{
-    ApiKey, DeleteTopicsRequest, DeleteTopicsResponse, DescribeLogDirsRequest,
-    DescribeLogDirsResponse, ProduceResponse,
+    ApiKey, DescribeLogDirsRequest, DescribeLogDirsResponse, ProduceResponse,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -257,17 +256,6 @@ fn fill_more(client: &mut Client, topic: &str, from: i64) -> i64 {
             code => panic!("error {code}"),
         }
     }
-}
-
-fn delete(client: &mut Client, topic: &str) {
-    let request = DeleteTopicsRequest::default()
-        .with_topic_names(vec![topic_name(topic)])
-        .with_timeout_ms(5_000);
-    let answer: DeleteTopicsResponse =
-        try_ask(client, ApiKey::DeleteTopics, 5, &request).expect("an answer");
-    let codes: BTreeMap<_, _> =
-        answer.responses.iter().map(|row| (row.name.clone(), row.error_code)).collect();
-    assert!(codes.values().all(|code| *code == 0), "{codes:?}");
 }
 
 /// Topics `one` and `two`, of one record each and each in a directory of its own; says which lies

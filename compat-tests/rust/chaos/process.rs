@@ -194,6 +194,16 @@ fn versions(client: &mut Client) -> io::Result<ApiVersionsResponse> {
     try_ask(client, ApiKey::ApiVersions, 0, &ApiVersionsRequest::default())
 }
 
+/// Deletes a topic, which must be there.
+pub fn delete(client: &mut Client, topic: &str) {
+    let request = DeleteTopicsRequest::default()
+        .with_topic_names(vec![TopicName(text(topic))])
+        .with_timeout_ms(5_000);
+    let answer: DeleteTopicsResponse =
+        try_ask(client, ApiKey::DeleteTopics, 5, &request).expect("an answer");
+    assert_eq!(answer.responses[0].error_code, 0, "{topic}");
+}
+
 /// Commits one offset of a group that manages its members itself; gives the error code.
 pub fn commit(client: &mut Client, group: &str, topic: &str, offset: i64) -> io::Result<i16> {
     let row = OffsetCommitRequestPartition::default()
