@@ -551,6 +551,7 @@ pub(crate) fn replay(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::sim::SimDisk;
 
     #[test]
     fn a_disk_is_stuck_when_nothing_comes_of_it_for_a_minute() {
@@ -560,7 +561,7 @@ mod tests {
         assert!(!busy.is_stuck(later(3_600)), "nothing is under way");
         let (began, is_under_way) = std::sync::mpsc::channel();
         let (end, may_end) = std::sync::mpsc::channel::<()>();
-        std::thread::scope(|scope| {
+        let stuck = std::thread::scope(|scope| {
             let busy = &busy;
             scope.spawn(move || {
                 busy.during(|| {
@@ -569,10 +570,49 @@ mod tests {
                 });
             });
             is_under_way.recv().expect("begun");
-            assert!(!busy.is_stuck(later(50)));
-            assert!(busy.is_stuck(later(61)));
+            let stuck = [50, 61].map(|seconds| busy.is_stuck(later(seconds)));
             end.send(()).expect("heard");
+            stuck
         });
+        assert_eq!(stuck, [false, true]);
         assert!(!busy.is_stuck(later(3_600)));
+    }
+
+    /// Each flush asked for took a thread, and a slow disk took them all.
+    #[test]
+    fn however_many_flushes_are_asked_for_one_thread_waits_for_the_disk() {
+        let root = tempfile::tempdir().expect("directory");
+        let disk = SimDisk::default();
+        let dir = Arc::new(LogDir::open(Arc::new(disk.clone()), root.path()).expect("open"));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_time()
+            .max_blocking_threads(2)
+            .build();
+        let runtime = runtime.expect("runtime");
+        let name = TopicPartition::new("a", 0);
+        let path = dir.create_partition(&name, crate::types::TopicId::nil()).expect("made");
+        let files = Arc::new(crate::log::Files::new(dir.disk().clone(), 10));
+        let at = (Timestamp(0), 0.0);
+        let log = Log::open(&path, files, LogConfig::default(), crate::log::OpenHow::NEW, at);
+        let setup = Setup {
+            name,
+            epoch: LeaderEpoch(0),
+            config: TopicConfig::default(),
+            runtime: runtime.handle().clone(),
+        };
+        let partition = Arc::new(Partition::lead(setup, log.expect("opened"), dir));
+        disk.hold_syncs(true);
+        for _ in 0..100 {
+            partition.flush_soon();
+        }
+        let other = runtime.block_on(async {
+            let other = tokio::task::spawn_blocking(|| ());
+            tokio::select! {
+                done = other => done.is_ok(),
+                () = clock::sleep_until(clock::now() + Duration::from_secs(10)) => false,
+            }
+        });
+        disk.hold_syncs(false);
+        assert!(other, "no thread was left");
     }
 }
