@@ -115,13 +115,13 @@ offsets_out_of_range() {
 }
 
 now_ms() { date +%s%3N; }
+is_past() { [ "$(now_ms)" -gt "$1" ]; }
 
 timestamps() {
     local topic=$RUN-timestamps middle late
     lines 1 50 | kc -P -t "$topic" -p 0 -K:
     middle=$(($(now_ms) + 1))
-    until_true 5 [ "$(now_ms)" -ge "$middle" ]
-    sleep 0.01
+    until_true 5 is_past "$middle"
     lines 51 100 | kc -P -t "$topic" -p 0 -K:
     late=$(($(now_ms) + 60000))
     [ "$(kc -Q -t "$topic:0:$middle")" = "$topic [0] offset 50" ]
