@@ -79,6 +79,12 @@ impl Descriptors {
     }
 }
 
+/// Connections of the metrics listener; a scraper and a health check need one each.
+pub(crate) const HTTP_CONNECTIONS_MAX: usize = 64;
+
+/// How long such a connection may be silent.
+pub(crate) const HTTP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// Bytes a connection makes room for before it knows how much is coming.
 pub(crate) const READ_BYTES_MIN: usize = 8 * 1024;
 
@@ -121,9 +127,11 @@ pub(crate) const DESCRIPTORS_FEW: u64 = 10_000;
 /// Bytes of an error message in a response.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1_000;
 
-/// How long after it began a frame may wait for memory before its connection is closed: frames that
-/// are half there could wait for each other for ever.
+/// How long a frame may wait for memory before its connection is closed.
 pub(crate) const BUDGET_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
+/// How often a connection is looked at that holds memory of all, or waits for some.
+pub(crate) const MEMORY_LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// How long a frame may take to arrive, however slowly, while others wait for the memory it holds.
 pub(crate) const FRAME_GRACE: std::time::Duration = std::time::Duration::from_secs(5);

@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::metadata_request::MetadataRequestTopic;
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::Decodable;
+use std::io::Read;
 use support::*;
 
 /// franz-go#1022: a newer client could not connect at all.
@@ -218,6 +219,29 @@ fn clients_are_told_the_endpoint_of_the_listener_they_came_through() {
     assert_eq!(ask(format!("127.0.0.1:{}", ports[0])), ("127.0.0.1".to_owned(), inside));
     assert_eq!(ask(format!("[::1]:{}", ports[1])), ("broker.example".to_owned(), 9999));
     broker.stop();
+}
+
+/// A reader that was slow, but read, was closed in the middle of every large answer.
+#[test]
+fn who_reads_slowly_gets_the_whole_answer() {
+    let broker = Broker::with(&[("connections.max.idle.ms", "300")]);
+    let mut client = broker.client();
+    client.create("large", 1, &[]);
+    for _ in 0..16 {
+        let large = batch(now_ms(), &[&[1; 1_000_000]]);
+        assert_eq!(client.produce("large", 0, -1, large).error_code, 0);
+    }
+    let mut slow = broker.client();
+    let request = fetch_request(&[("large", 0, 0)], 1 << 25, 1 << 25);
+    slow.send(ApiKey::Fetch, 12, &request);
+    let mut length = [0; 4];
+    slow.stream.read_exact(&mut length).expect("an answer");
+    let mut answer = vec![0; usize::try_from(i32::from_be_bytes(length)).expect("length")];
+    assert!(answer.len() > 16_000_000);
+    for piece in answer.chunks_mut(400_000) {
+        slow.stream.read_exact(piece).expect("the next piece");
+        std::thread::park_timeout(std::time::Duration::from_millis(40));
+    }
 }
 
 #[test]

@@ -8,12 +8,15 @@ use crate::clock;
 use crate::handlers::{self, Client, Reply, Response};
 use crate::limits;
 use crate::types::Instant;
-use crate::wire::{Budget, FrameBuffer, FrameError, Output};
+use crate::wire::{Budget, Charge, FrameBuffer, FrameError, Output};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
@@ -57,9 +60,14 @@ struct Connection {
     barrier: bool,
     output: Output,
     budget: Budget,
+    /// What of the budget is held.
+    charge: Charge,
     last_used: Instant,
     /// When the frame that is arriving began to.
     frame_began: Instant,
+    /// How long it had to wait for memory, so that nothing was read of it, and since when it does.
+    starved: Duration,
+    starved_since: Option<Instant>,
 }
 
 /// Serves a connection to its end.
@@ -79,9 +87,12 @@ pub(super) async fn serve(
         pending: VecDeque::new(),
         barrier: false,
         output: Output::default(),
+        charge: budget.charge(),
         budget,
         last_used: clock::now(),
         frame_began: clock::now(),
+        starved: Duration::ZERO,
+        starved_since: None,
     };
     let _open = crate::metrics::connection_opened();
     let peer = client.peer;
@@ -100,7 +111,6 @@ pub(super) async fn serve(
 
 impl Connection {
     async fn run(mut self, mut stopping: watch::Receiver<bool>) -> Closed {
-        let mut charge = self.budget.charge();
         loop {
             let stop = *stopping.borrow();
             if !stop {
@@ -119,35 +129,34 @@ impl Connection {
             if !stop && self.can_begin_another() {
                 continue;
             }
-            let wanted = self.charged_bytes();
-            let patience = self.frame_began + limits::BUDGET_PATIENCE;
-            tokio::select! {
-                () = charge.set(wanted) => {}
-                // Of two half frames that wait for each other the older one goes.
-                () = clock::sleep_until(patience), if wanted > 0 => {
-                    return Closed::Refused("no memory for a frame".to_owned());
-                }
+            if let Some(closed) = self.gives_up() {
+                return closed;
             }
-            if wanted > 0 && self.hoards() {
-                return Closed::Refused(
-                    "a frame arrives too slowly for the memory it holds".into(),
-                );
-            }
-            if let Err(closed) = self.wait(&mut stopping, (stop, wanted > 0)).await {
+            if let Err(closed) = self.wait(&mut stopping, stop).await {
                 return closed;
             }
         }
     }
 
-    /// Whether half a frame keeps memory from others that wait for it, and hardly grows.
-    fn hoards(&self) -> bool {
-        let since = clock::now().saturating_since(self.frame_began);
+    /// Why the frame that is arriving is not waited for any longer, if it is not.
+    fn gives_up(&self) -> Option<Closed> {
+        let now = clock::now();
+        if let Some(since) = self.starved_since {
+            let starved = now.saturating_since(since) > limits::BUDGET_PATIENCE;
+            return starved.then(|| Closed::Refused("no memory for a frame".to_owned()));
+        }
         let arrived = self.input.arrived() as u64;
         let is_half = arrived > 0 && matches!(self.input.peek(), Ok(None));
-        is_half
+        let since = now.saturating_since(self.frame_began).saturating_sub(self.starved);
+        // It keeps memory from others that wait for it, and hardly grows.
+        let hoards = is_half
+            && self.charge.bytes() > 0
             && since > limits::FRAME_GRACE
             && arrived < since.as_secs() * limits::FRAME_RATE_MIN
-            && self.budget.is_wanted()
+            && self.budget.is_wanted();
+        hoards.then(|| {
+            Closed::Refused("a frame arrives too slowly for the memory it holds".to_owned())
+        })
     }
 
     /// Sends what is ready. A client that does not read for as long as it may be idle is gone.
@@ -156,9 +165,18 @@ impl Connection {
             return Ok(());
         }
         let idle = self.client.context.broker.config.connections_max_idle;
-        tokio::select! {
-            sent = self.output.send(&self.stream) => Ok(sent?),
-            () = clock::sleep_until(clock::now() + idle) => Err(Closed::Idle),
+        let progress = self.output.progress();
+        let mut sending = std::pin::pin!(self.output.send(&self.stream));
+        loop {
+            let before = progress.load(Ordering::Relaxed);
+            tokio::select! {
+                sent = &mut sending => return Ok(sent?),
+                () = clock::sleep_until(clock::now() + idle) => {
+                    if progress.load(Ordering::Relaxed) == before {
+                        return Err(Closed::Idle);
+                    }
+                }
+            }
         }
     }
 
@@ -174,7 +192,7 @@ impl Connection {
                 }
             };
             self.last_used = clock::now();
-            self.frame_began = self.last_used;
+            self.note_frame();
             let (reply, produce) = handlers::handle(&self.client, frame);
             self.barrier = !produce;
             match reply {
@@ -222,16 +240,19 @@ impl Connection {
         }
     }
 
-    /// Waits until there is something to do: an answer, bytes, silence for too long, the end.
-    /// `stopped` is what the caller has seen of `stopping`; `charged` says whether half a frame
-    /// holds memory of all connections, so that the caller looks again soon.
+    /// Waits until there is something to do: an answer, bytes, memory for them, silence for too
+    /// long, the end. `stopped` is what the caller has seen of `stopping`.
     async fn wait(
         &mut self,
         stopping: &mut watch::Receiver<bool>,
-        (stopped, charged): (bool, bool),
+        stopped: bool,
     ) -> Result<(), Closed> {
         // While a whole request waits for its turn no more is read: that bounds what is held.
-        let reads = !matches!(self.input.peek(), Ok(Some(_)));
+        let reads = !stopped && !matches!(self.input.peek(), Ok(Some(_)));
+        let wanted = self.charged_bytes();
+        self.charge.shrink(wanted);
+        let lacks_memory = reads && self.charge.bytes() < wanted;
+        self.note_starving(lacks_memory);
         let idle = self.client.context.broker.config.connections_max_idle;
         let waits = !self.pending.is_empty();
         let first = async {
@@ -250,7 +271,8 @@ impl Connection {
                     };
                 }
             }
-            readable = self.stream.readable(), if reads && !stopped => {
+            () = self.charge.set(wanted), if lacks_memory => self.note_starving(false),
+            readable = self.stream.readable(), if reads && !lacks_memory => {
                 readable?;
                 if self.read()? == 0 {
                     return Err(Closed::ByClient);
@@ -260,16 +282,35 @@ impl Connection {
                 return Err(Closed::Idle);
             }
             _ = stopping.wait_for(|stop| *stop), if !stopped => {}
-            () = clock::sleep_until(clock::now() + limits::FRAME_GRACE), if charged => {}
+            // Who holds memory, or waits for some, is looked at now and then.
+            () = clock::sleep_until(clock::now() + limits::MEMORY_LOOK), if wanted > 0 => {}
+        }
+        if self.starved_since.is_some() && is_gone(&self.stream).await? {
+            return Err(Closed::ByClient);
         }
         Ok(())
+    }
+
+    fn note_starving(&mut self, lacks_memory: bool) {
+        match (lacks_memory, self.starved_since) {
+            (true, None) => self.starved_since = Some(clock::now()),
+            (false, Some(since)) => {
+                self.starved += clock::now().saturating_since(since);
+                self.starved_since = None;
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    fn note_frame(&mut self) {
+        (self.frame_began, self.starved) = (self.last_used, Duration::ZERO);
     }
 
     /// Reads what has arrived; 0 bytes are the end.
     fn read(&mut self) -> Result<usize, Closed> {
         self.last_used = clock::now();
         if self.input.arrived() == 0 {
-            self.frame_began = self.last_used;
+            self.note_frame();
         }
         match self.stream.try_read_buf(self.input.room()) {
             Ok(count) => Ok(count),
@@ -286,5 +327,14 @@ impl Connection {
         }
         let held = self.input.capacity().max(self.input.wanted_capacity());
         held.saturating_sub(limits::FRAME_EXEMPT_BYTES)
+    }
+}
+
+/// Whether the client has closed, although what it sent before is unread.
+async fn is_gone(stream: &TcpStream) -> io::Result<bool> {
+    tokio::select! {
+        biased;
+        ready = stream.ready(Interest::READABLE) => Ok(ready?.is_read_closed()),
+        () = std::future::ready(()) => Ok(false),
     }
 }

@@ -4,6 +4,6 @@ mod budget;
 mod frame;
 mod writer;
 
-pub(crate) use budget::Budget;
+pub(crate) use budget::{Budget, Charge};
 pub(crate) use frame::{FrameBuffer, FrameError};
 pub(crate) use writer::{Chunk, Output};

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, IoSliceMut};
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
@@ -38,6 +39,8 @@ pub(crate) struct Output {
     /// The end of what waits, still growing.
     tail: BytesMut,
     chunks: VecDeque<Chunk>,
+    /// Bytes that the socket took.
+    progress: Arc<AtomicU64>,
 }
 
 impl Output {
@@ -61,6 +64,11 @@ impl Output {
         }
     }
 
+    /// Bytes that the socket took so far: who reads slowly still gets on.
+    pub(crate) fn progress(&self) -> Arc<AtomicU64> {
+        self.progress.clone()
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.tail.is_empty() && self.chunks.is_empty()
@@ -72,10 +80,11 @@ impl Output {
         while let Some(chunk) = self.chunks.pop_front() {
             match chunk {
                 Chunk::Bytes(bytes) => {
-                    send_bytes(stream, bytes, !self.chunks.is_empty()).await?;
+                    let more = !self.chunks.is_empty();
+                    send_bytes(stream, bytes, (more, &self.progress)).await?;
                 }
                 Chunk::File { file, position, length } => {
-                    send_file(stream, &file, position, length).await?;
+                    send_file(stream, &file, (position, length), &self.progress).await?;
                 }
             }
         }
@@ -83,7 +92,11 @@ impl Output {
     }
 }
 
-async fn send_bytes(stream: &TcpStream, mut bytes: Bytes, more: bool) -> io::Result<()> {
+async fn send_bytes(
+    stream: &TcpStream,
+    mut bytes: Bytes,
+    (more, progress): (bool, &AtomicU64),
+) -> io::Result<()> {
     // Held back until what follows fills the segment, so that a head does not travel alone.
     let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
     while !bytes.is_empty() {
@@ -93,6 +106,7 @@ async fn send_bytes(stream: &TcpStream, mut bytes: Bytes, more: bool) -> io::Res
             })
             .await?;
         bytes.advance(sent);
+        progress.fetch_add(sent as u64, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -100,8 +114,8 @@ async fn send_bytes(stream: &TcpStream, mut bytes: Bytes, more: bool) -> io::Res
 async fn send_file(
     stream: &TcpStream,
     file: &Arc<File>,
-    mut position: u64,
-    mut length: u64,
+    (mut position, mut length): (u64, u64),
+    progress: &AtomicU64,
 ) -> io::Result<()> {
     while length > 0 {
         let mut step = FILE_STEP_BYTES.min(length);
@@ -117,6 +131,7 @@ async fn send_file(
         }
         position += sent;
         length -= sent;
+        progress.fetch_add(sent, Ordering::Relaxed);
     }
     Ok(())
 }
