@@ -9,8 +9,10 @@ use chaos::load::{Found, Load, STORAGE_ERROR};
 use chaos::mounts::{Mount, permitted};
 use chaos::process::{Process, commit, committed, delete, find_coordinator, try_ask};
 use chaos::{Dice, times};
+use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::{
-    ApiKey, DescribeLogDirsRequest, DescribeLogDirsResponse, ProduceResponse,
+    ApiKey, CreatePartitionsRequest, CreatePartitionsResponse, DescribeLogDirsRequest,
+    DescribeLogDirsResponse, ProduceResponse,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -240,6 +242,91 @@ fn retention_on_a_full_disk_takes_nothing_offline() {
     std::fs::remove_file(brim).expect("removed");
     wait_for("retention", || (client.offset("aging", 0, -2).2 == 1).then_some(()));
     resume(&broker, "kept", 1);
+}
+
+/// A broker on a small disk.
+fn on_a_small_disk(dir: &Path, mount: &Mount) -> (Process, Client) {
+    let settings = [
+        ("ottla.log.dir.reserve", "0"),
+        // Only checkpoints that something else than time asks for.
+        ("log.flush.offset.checkpoint.interval.ms", "3600000"),
+    ];
+    let mut broker = Process::new(&mount.path.join("logs"), dir, &settings);
+    broker.start();
+    let client = broker.connect().expect("a connection");
+    (broker, client)
+}
+
+/// Has the metadata store grow and need less, so that it can change a little on a full disk.
+fn give_the_store_room(client: &mut Client) {
+    let names: Vec<_> = (0..40).map(|round| format!("gone-{round}")).collect();
+    for name in &names {
+        assert_eq!(client.create(name, 1, &[]), 0);
+    }
+    names.iter().for_each(|name| delete(client, name));
+}
+
+/// On a full disk the checkpoints kept what they said of a deleted topic, and it held for the next
+/// one of that name: acknowledged records were out of reach, or the partition offline.
+#[test]
+fn a_topic_made_again_after_a_full_disk_inherits_nothing() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mount) = permitted(DISK_FULL, Mount::tmpfs(dir.path(), 16)) else { return };
+    let (mut broker, mut client) = on_a_small_disk(dir.path(), &mount);
+    assert_eq!(client.create("again", 1, &[]), 0);
+    for _ in 0..10 {
+        assert_eq!(put(&mut client, "again"), 0);
+    }
+    // A clean stop writes the checkpoints.
+    assert!(broker.stop());
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    give_the_store_room(&mut client);
+    let brim = fill_to_the_brim(&mount.path);
+    delete(&mut client, "again");
+    assert!(broker.printed().contains("checkpoints not written"), "{}", broker.printed());
+    std::fs::remove_file(brim).expect("removed");
+    assert_eq!(client.create("again", 1, &[]), 0);
+    wait_for("space to be noticed", || (put(&mut client, "again") == 0).then_some(()));
+    broker.kill();
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    assert_eq!(client.offset("again", 0, -2), (0, -1, 0));
+    assert_eq!(client.offset("again", 0, -1), (0, -1, 1));
+}
+
+/// Partitions that were added on a full disk stayed offline until a restart.
+#[test]
+fn partitions_that_found_no_room_are_there_when_there_is_some() {
+    let dir = tempfile::tempdir().expect("directory");
+    let Some(mount) = permitted(DISK_FULL, Mount::tmpfs(dir.path(), 16)) else { return };
+    let (mut broker, mut client) = on_a_small_disk(dir.path(), &mount);
+    assert_eq!(client.create("grown", 1, &[]), 0);
+    give_the_store_room(&mut client);
+    let brim = fill_to_the_brim(&mount.path);
+    let topic = CreatePartitionsTopic::default().with_name(topic_name("grown")).with_count(3);
+    let request = CreatePartitionsRequest::default()
+        .with_topics(vec![topic.with_assignments(None)])
+        .with_timeout_ms(5_000);
+    let answer: CreatePartitionsResponse =
+        try_ask(&mut client, ApiKey::CreatePartitions, 3, &request).expect("an answer");
+    assert_eq!(answer.results[0].error_code, 0);
+    assert_eq!(client.offset("grown", 2, -1).0, STORAGE_ERROR);
+    std::fs::remove_file(brim).expect("removed");
+    for partition in 0..3 {
+        wait_for("the partition", || {
+            let answer = client.produce("grown", partition, -1, batch(now_ms(), &[b"x"]));
+            (answer.error_code == 0).then_some(())
+        });
+    }
+    assert!(broker.stop(), "a clean stop");
+    broker.start();
+    let mut client = broker.connect().expect("a connection");
+    for partition in 0..3 {
+        assert_eq!(client.offset("grown", partition, -1), (0, -1, 1), "{partition}");
+    }
+    let identity = std::fs::read_to_string(mount.path.join("logs/grown-2/partition.metadata"));
+    assert!(identity.expect("there").contains("topic_id: "));
 }
 
 fn fill_none(client: &mut Client, topic: &str) -> i16 {

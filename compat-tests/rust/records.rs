@@ -384,6 +384,28 @@ fn partitions_are_spread_over_the_log_directories_and_found_there_again() {
     assert_eq!(dirs.each_ref().map(held), [3, 3, 3]);
 }
 
+/// After a clean stop nobody removed them any more.
+#[test]
+fn segments_that_wait_to_be_removed_go_with_the_next_start() {
+    let settings = [("log.retention.check.interval.ms", "20"), ("log.initial.task.delay.ms", "0")];
+    let mut broker = Broker::with(&settings);
+    let mut client = broker.client();
+    client.create("old", 1, &[("segment.bytes", "200"), ("retention.bytes", "1")]);
+    for _ in 0..6 {
+        client.produce("old", 0, -1, batch(now_ms(), &[&[1; 100]]));
+    }
+    wait_for("retention", || (client.offset("old", 0, EARLIEST).2 >= 4).then_some(()));
+    let directory = broker.dir.path().join("logs/old-0");
+    let waiting = || {
+        let entries = std::fs::read_dir(&directory).expect("list");
+        let names = entries.map(|entry| entry.expect("entry").file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".deleted")).count()
+    };
+    assert!(waiting() > 0);
+    broker.restart();
+    assert_eq!(waiting(), 0);
+}
+
 /// A file that somebody removed took the whole log directory offline.
 #[test]
 fn a_missing_segment_hurts_nothing_but_what_was_in_it() {

@@ -97,7 +97,9 @@ impl Controller {
         self.check_room(added.len())?;
         let change = Change::AddPartitions { topic: topic.clone(), added };
         let picture = self.commit(vec![change]).await?;
-        self.open(known(&picture, name)?, config).await
+        // They are there from now on. Those that cannot be opened yet are offline until they can.
+        let _opened = self.open(known(&picture, name)?, config).await;
+        Ok(())
     }
 
     /// Takes a topic away, with its data.

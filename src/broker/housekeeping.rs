@@ -2,6 +2,7 @@
 
 use super::{Broker, Partitions};
 use crate::clock;
+use crate::machine::controller::Topic;
 use crate::types::{Instant, TopicPartition};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use tokio::sync::watch;
 const TURN: Duration = Duration::from_millis(200);
 /// How often free space is asked for.
 const SPACE_EVERY: Duration = Duration::from_secs(1);
+/// How often partitions are tried that could not be opened.
+const MISSING_EVERY: Duration = Duration::from_secs(2);
 /// How often a worker is woken to look for sockets that are ready.
 const NUDGE_EVERY: Duration = Duration::from_millis(20);
 
@@ -82,6 +85,7 @@ async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
     let mut checkpoints = Every::new(broker.config.checkpoint_interval, now);
     let mut space = Every::new(SPACE_EVERY, now);
     let mut producers = Every::new(broker.config.producer_id_expiration_check_interval, now);
+    let mut missing = Every::new(MISSING_EVERY, now);
     let mut flushes = Flushes::default();
     loop {
         let now = clock::now();
@@ -90,6 +94,7 @@ async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
             checkpoints.is_due(now),
             space.is_due(now),
             producers.is_due(now),
+            missing.is_due(now),
         ];
         let turn = broker.clone();
         let mut times = std::mem::take(&mut flushes);
@@ -108,7 +113,7 @@ async fn run(broker: Arc<Broker>, mut stopping: watch::Receiver<bool>) {
 }
 
 impl Broker {
-    fn look_after(&self, [retention, checkpoints, space, producers]: [bool; 4]) {
+    fn look_after(&self, [retention, checkpoints, space, producers, missing]: [bool; 5]) {
         if space {
             for dir in self.partitions.dirs().iter().filter(|dir| !dir.is_offline()) {
                 if let Err(error) = dir.look_at_space(self.config.log_dir_reserve) {
@@ -127,6 +132,10 @@ impl Broker {
         }
         if checkpoints {
             self.partitions.write_checkpoints();
+        }
+        if missing {
+            let resolve = |topic: &Topic| self.settings.of_topic(topic);
+            self.partitions.open_missing(&|| self.picture(), &resolve);
         }
     }
 

@@ -590,7 +590,8 @@ mod tests {
             .build();
         let runtime = runtime.expect("runtime");
         let name = TopicPartition::new("a", 0);
-        let path = dir.create_partition(&name, crate::types::TopicId::nil()).expect("made");
+        dir.create_partition(&name, crate::types::TopicId::nil()).expect("made");
+        let path = dir.partition_path(&name);
         let files = Arc::new(crate::log::Files::new(dir.disk().clone(), 10));
         let at = (Timestamp(0), 0.0);
         let log = Log::open(&path, files, LogConfig::default(), crate::log::OpenHow::NEW, at);

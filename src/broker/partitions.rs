@@ -12,7 +12,7 @@ use crate::types::{BrokerId, Instant, Offset, PartitionIndex, TopicId, TopicPart
 use arc_swap::ArcSwap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -31,6 +31,9 @@ pub(crate) struct Partitions {
     /// Serialises changes of `open`; held while logs are opened, no request takes it.
     changing: Mutex<()>,
     runtime: tokio::runtime::Handle,
+    /// The checkpoints still tell of a deleted topic: they would hold for one made again under its
+    /// name, so that none is made before they are written.
+    checkpoints_stale: AtomicBool,
     /// Directories of unknown topics, reported once and never touched.
     strays: Mutex<BTreeSet<PathBuf>>,
 }
@@ -67,6 +70,7 @@ impl Partitions {
             open: ArcSwap::default(),
             changing: Mutex::new(()),
             runtime,
+            checkpoints_stale: AtomicBool::new(false),
             strays: Mutex::default(),
         }
     }
@@ -154,12 +158,9 @@ impl Partitions {
                         let job = lock(&queue).next();
                         let Some((topic, name, dir)) = job else { return };
                         progress.step();
-                        match self.open_one(&topic, name.clone(), dir.clone(), resolve(&topic)) {
+                        match self.open_one(&topic, name, dir, resolve(&topic)) {
                             Ok(partition) => lock(&opened).push(Arc::new(partition)),
-                            Err(error) => {
-                                tracing::error!(%error, "partition is offline");
-                                dir.iter().for_each(|dir| dir.set_aside(&name));
-                            }
+                            Err(error) => tracing::error!(%error, "partition is offline"),
                         }
                     }
                 });
@@ -175,7 +176,7 @@ impl Partitions {
         let rows = rows.into_iter().map(|(name, row)| (name, Arc::new(row))).collect();
         self.open.store(Arc::new(rows));
         // What was checked need not be again, and deleted topics are forgotten.
-        self.write_checkpoints();
+        self.forget_deleted();
         Ok(())
     }
 
@@ -209,16 +210,17 @@ impl Partitions {
         config: TopicConfig,
     ) -> Result<Partition, OpenError> {
         let failed = |cause| OpenError::Log { partition: name.clone(), cause };
-        let (dir, how) = match dir {
+        let (dir, how, is_new) = match dir {
             Some(dir) => {
+                dir.identify_again(&name, topic.id);
                 let how = dir.how_to_open(&name);
-                (dir, how)
+                (dir, how, false)
             }
             None => {
                 let dir = self.emptiest().map_err(|error| failed(error.into()))?;
                 let made = dir.create_partition(&name, topic.id);
-                made.inspect_err(|_| dir.set_aside(&name)).map_err(|error| failed(error.into()))?;
-                (dir, OpenHow::NEW)
+                let is_new = made.map_err(|error| failed(error.into()))?;
+                (dir, OpenHow::NEW, is_new)
             }
         };
         // A fraction that differs between partitions, so that segments do not all roll at once.
@@ -226,7 +228,13 @@ impl Partitions {
         let path = dir.partition_path(&name);
         let at = (clock::wall(), jitter);
         let log = Log::open(&path, self.files.clone(), log_config(&config), how, at);
-        let log = log.inspect_err(|_| dir.set_aside(&name)).map_err(failed)?;
+        let log = log.map_err(|error| {
+            // What was just made is made anew another time; anything else is kept as it is.
+            if !(is_new && error.passes() && dir.disk().remove_dir(&path).is_ok()) {
+                dir.set_aside(&name, error.passes());
+            }
+            failed(error)
+        })?;
         let epoch = topic.partition(name.partition).map(|state| state.leader_epoch);
         dir.count_partition();
         let setup =
@@ -251,6 +259,10 @@ impl Partitions {
     /// Opens the partitions of a topic that are not open yet, up to the first that cannot be.
     pub(crate) fn open_topic(&self, topic: &Topic, config: &TopicConfig) -> Result<(), OpenError> {
         let _changing = lock(&self.changing);
+        if self.checkpoints_stale.load(Ordering::Acquire) {
+            self.try_write_checkpoints().map_err(LogDirError::Disk)?;
+            self.checkpoints_stale.store(false, Ordering::Release);
+        }
         let mut row: Row =
             self.open.load().get(&topic.name).map_or_else(Vec::new, |row| row.to_vec());
         let mut result = Ok(());
@@ -261,7 +273,7 @@ impl Partitions {
                 continue;
             }
             let name = TopicPartition::new(topic.name.clone(), index);
-            if self.dirs.iter().any(|dir| dir.is_set_aside(&name)) {
+            if self.dirs.iter().any(|dir| dir.is_set_aside(&name).is_some()) {
                 continue;
             }
             let partition = match self.open_one(topic, name, None, config.clone()) {
@@ -271,13 +283,54 @@ impl Partitions {
                     break;
                 }
             };
-            if row.len() <= at {
-                row.resize(at + 1, None);
-            }
-            row[at] = Some(Arc::new(partition));
+            put_in(&mut row, Arc::new(partition));
         }
         self.replace_row(&topic.name, Some(row));
         result
+    }
+
+    /// Opens partitions that could not be for want of space or descriptors. `picture` is looked at
+    /// while no topic is closed: what is deleted meanwhile is closed after this.
+    pub(crate) fn open_missing(
+        &self,
+        picture: &dyn Fn() -> Arc<Picture>,
+        resolve: &dyn Fn(&Topic) -> TopicConfig,
+    ) {
+        let _changing = lock(&self.changing);
+        if self.dirs.iter().any(|dir| dir.is_offline()) {
+            return;
+        }
+        let picture = picture();
+        for topic in picture.topics.values() {
+            for (index, state) in (0..).zip(&topic.partitions) {
+                let is_here = state.replicas.contains(&self.node);
+                if !is_here || self.get(&topic.name, index).is_some() {
+                    continue;
+                }
+                let name = TopicPartition::new(topic.name.clone(), index);
+                let aside = |dir: &&Arc<LogDir>| dir.is_set_aside(&name).is_some();
+                let dir = self.dirs.iter().find(aside).cloned();
+                if dir.as_ref().is_some_and(|dir| dir.is_set_aside(&name) == Some(false)) {
+                    continue;
+                }
+                let config = resolve(topic);
+                match self.open_one(topic, name.clone(), dir.clone(), config) {
+                    Ok(partition) => {
+                        dir.iter().for_each(|dir| dir.take_back(&name));
+                        tracing::info!(partition = %name, "partition is open after all");
+                        self.put(partition);
+                    }
+                    Err(error) => tracing::error!(%error, "partition is still offline"),
+                }
+            }
+        }
+    }
+
+    fn put(&self, partition: Partition) {
+        let topic = partition.name.topic.clone();
+        let mut row: Row = self.open.load().get(&topic).map_or_else(Vec::new, |row| row.to_vec());
+        put_in(&mut row, Arc::new(partition));
+        self.replace_row(&topic, Some(row));
     }
 
     /// Gives a topic's partitions up and renames their directories; says what is to be removed.
@@ -311,8 +364,17 @@ impl Partitions {
                 closed.all = false;
             }
         }
-        self.write_checkpoints();
+        self.forget_deleted();
         closed
+    }
+
+    /// Writes the checkpoints without what they told of deleted topics, now or before the next
+    /// topic is made.
+    fn forget_deleted(&self) {
+        if let Err(error) = self.try_write_checkpoints() {
+            tracing::error!(%error, "checkpoints not written");
+            self.checkpoints_stale.store(true, Ordering::Release);
+        }
     }
 
     fn replace_row(&self, topic: &str, row: Option<Row>) {
@@ -326,6 +388,13 @@ impl Partitions {
 
     /// Writes where recovery begins, and where logs begin, for every directory.
     pub(crate) fn write_checkpoints(&self) {
+        if let Err(error) = self.try_write_checkpoints() {
+            tracing::error!(%error, "checkpoints not written");
+        }
+    }
+
+    fn try_write_checkpoints(&self) -> Result<(), DiskError> {
+        let mut written = Ok(());
         for dir in self.dirs.iter().filter(|dir| !dir.is_offline()) {
             let (mut points, mut starts) = (BTreeMap::new(), BTreeMap::new());
             for partition in self.all().iter().filter(|p| Arc::ptr_eq(&p.dir, dir)) {
@@ -335,10 +404,9 @@ impl Partitions {
                     starts.insert(partition.name.clone(), start);
                 }
             }
-            if let Err(error) = dir.write_checkpoints(&points, &starts) {
-                tracing::error!(%error, "checkpoints not written");
-            }
+            written = written.and(dir.write_checkpoints(&points, &starts));
         }
+        written
     }
 
     /// Closes every log; a directory whose logs all closed is marked clean.
@@ -419,7 +487,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn put(rows: &mut HashMap<Arc<str>, Row>, partition: Arc<Partition>) {
-    let row = rows.entry(partition.name.topic.clone()).or_default();
+    put_in(rows.entry(partition.name.topic.clone()).or_default(), partition);
+}
+
+fn put_in(row: &mut Row, partition: Arc<Partition>) {
     let at = usize::try_from(partition.name.partition).unwrap_or(usize::MAX);
     if row.len() <= at {
         row.resize(at + 1, None);

@@ -6,7 +6,7 @@
 use crate::disk::{self, Disk, DiskError};
 use crate::limits;
 use crate::types::{Offset, TopicId, TopicPartition};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -69,8 +69,9 @@ pub(crate) struct LogDir {
     was_clean: bool,
     recovery_points: HashMap<TopicPartition, Offset>,
     log_starts: HashMap<TopicPartition, Offset>,
-    /// Partitions that could not be opened. Guards the checkpoints' files too.
-    aside: Mutex<BTreeSet<TopicPartition>>,
+    /// Partitions that could not be opened, and whether they may be once something is there again
+    /// that was short. Guards the checkpoints' files too.
+    aside: Mutex<BTreeMap<TopicPartition, bool>>,
 }
 
 /// A directory in a log directory that has a partition's name.
@@ -232,27 +233,51 @@ impl LogDir {
         self.path.join(partition.to_string())
     }
 
-    /// Makes a partition's directory and says which topic it belongs to.
+    /// Makes a partition's directory, which says which topic it belongs to. Gives whether it was not
+    /// there before.
     pub(crate) fn create_partition(
         &self,
         partition: &TopicPartition,
         topic_id: TopicId,
-    ) -> Result<PathBuf, DiskError> {
+    ) -> Result<bool, DiskError> {
         let path = self.partition_path(partition);
         if self.disk.read_dir(&path).is_ok() && self.topic_id(&path)? != Some(topic_id) {
             let stray = format!("{partition}.{}{STRAY_SUFFIX}", topic_id.simple());
             tracing::warn!(directory = %path.display(), stray, "directory of another topic moved");
             self.disk.rename(&path, &self.path.join(stray))?;
         }
-        self.disk.create_dir(&path)?;
+        let is_new = self.disk.read_dir(&path).is_err();
+        let made = self.disk.create_dir(&path).and_then(|()| self.identify(&path, topic_id));
+        if let Err(error) = made {
+            // Half a directory would be found, and nobody could tell whose it is.
+            if is_new && let Err(left) = self.disk.remove_dir(&path) {
+                tracing::warn!(error = %left, "half made partition not removed");
+            }
+            return Err(error);
+        }
+        Ok(is_new)
+    }
+
+    /// Says which topic a partition's directory belongs to. Written in place, for nobody reads a
+    /// directory that is being made; made durable with the first records ([`Self::sync_identity`]).
+    fn identify(&self, partition: &Path, topic_id: TopicId) -> Result<(), DiskError> {
         let id = crate::types::topic_id_text(topic_id);
         let content = format!("version: 0\ntopic_id: {id}");
-        // Nobody reads a directory that is being made, so it is written in place; it is made
-        // durable with the first records, by [`Self::sync_identity`].
-        let file = self.disk.open(&path.join(PARTITION), disk::Open::Create)?;
+        let file = self.disk.open(&partition.join(PARTITION), disk::Open::Create)?;
         file.truncate(0)?;
-        file.write_at(&[content.as_bytes()], 0)?;
-        Ok(path)
+        file.write_at(&[content.as_bytes()], 0)
+    }
+
+    /// Says it again where a loss of power took it away.
+    pub(crate) fn identify_again(&self, partition: &TopicPartition, topic_id: TopicId) {
+        let path = self.partition_path(partition);
+        let said = self.topic_id(&path).and_then(|id| match id {
+            Some(_) => Ok(()),
+            None => self.identify(&path, topic_id),
+        });
+        if let Err(error) = said {
+            tracing::warn!(%error, "not said which topic a partition belongs to");
+        }
     }
 
     /// What the metadata in a partition's directory says; `None` when there is none.
@@ -300,22 +325,28 @@ impl LogDir {
 
     /// Remembers that a partition could not be opened: what the checkpoints say of it stands, and
     /// no stop counts as clean, for the next start must find it damaged again and not cut it.
-    pub(crate) fn set_aside(&self, partition: &TopicPartition) {
-        self.aside().insert(partition.clone());
+    /// With `for_now` it is opened once there is room again.
+    pub(crate) fn set_aside(&self, partition: &TopicPartition, for_now: bool) {
+        self.aside().insert(partition.clone(), for_now);
     }
 
-    /// Whether a partition could not be opened.
-    pub(crate) fn is_set_aside(&self, partition: &TopicPartition) -> bool {
-        self.aside().contains(partition)
+    /// Whether a partition could not be opened, and if so whether it is to be tried again.
+    pub(crate) fn is_set_aside(&self, partition: &TopicPartition) -> Option<bool> {
+        self.aside().get(partition).copied()
+    }
+
+    /// A partition that could not be opened is open.
+    pub(crate) fn take_back(&self, partition: &TopicPartition) {
+        self.aside().remove(partition);
     }
 
     /// Gives up the partitions of a deleted topic that could not be opened, and says which.
     pub(crate) fn forget_set_aside(&self, topic: &str) -> Vec<TopicPartition> {
-        let of_topic = |partition: &TopicPartition| &*partition.topic == topic;
-        self.aside().extract_if(.., of_topic).collect()
+        let of_topic = |partition: &TopicPartition, _: &mut bool| &*partition.topic == topic;
+        self.aside().extract_if(.., of_topic).map(|(partition, _)| partition).collect()
     }
 
-    fn aside(&self) -> MutexGuard<'_, BTreeSet<TopicPartition>> {
+    fn aside(&self) -> MutexGuard<'_, BTreeMap<TopicPartition, bool>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -328,7 +359,7 @@ impl LogDir {
         let aside = self.aside();
         let write = |name, entries: &BTreeMap<_, _>, read: &HashMap<_, _>| {
             let mut entries = entries.clone();
-            for partition in &*aside {
+            for partition in aside.keys() {
                 entries.extend(read.get(partition).map(|offset| (partition.clone(), *offset)));
             }
             let content = encode_checkpoint(&entries);

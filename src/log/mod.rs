@@ -59,6 +59,13 @@ pub(crate) enum LogError {
     Disk(#[from] DiskError),
 }
 
+impl LogError {
+    /// Whether it was for want of space, descriptors or memory, which may come back.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self, Self::Disk(error) if error.is_full() || error.is_shortage())
+    }
+}
+
 /// A place between two batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogPosition {

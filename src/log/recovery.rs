@@ -137,11 +137,11 @@ fn find(
         None => check::check_ends(&segments, config)?,
         Some(point) => {
             let checked = check::check(&segments, (point, how.log_start), config)?;
-            remove_leftovers(disk, directory, &segments)?;
             unsynced_from = checked.from;
             checked.apply(disk, directory, &mut segments)?;
         }
     }
+    remove_leftovers(disk, directory, &segments)?;
     let mut found = Found { segments, unsynced_from, is_new: false };
     if found.segments.is_empty() {
         found.begin_at(directory, files, how.log_start)?;

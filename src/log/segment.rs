@@ -19,7 +19,8 @@ pub(crate) struct Segment {
     files: Arc<Files>,
     /// Bytes that are written whole; readers of a sealed segment stop here.
     size: AtomicU64,
-    /// Guards the indexes; held for one look-up or one new entry.
+    /// Guards the indexes; held for one look-up or one new entry, and while an index of a sealed
+    /// segment that proved wrong is made again.
     marks: RwLock<Marks>,
 }
 
@@ -261,9 +262,15 @@ impl Segment {
 
     /// As [`Self::with_indexes`], with times that are checked.
     fn with_times<T>(&self, look: impl Fn(&Indexes) -> T) -> Result<T, LogError> {
-        self.with_indexes(|_| ())?;
-        self.check_times(REBUILD_INTERVAL_BYTES)?;
-        self.with_indexes(look)
+        loop {
+            self.with_indexes(|_| ())?;
+            self.check_times(REBUILD_INTERVAL_BYTES)?;
+            // A roll may have put an index in place meanwhile that is not checked.
+            match &self.read_marks().indexes {
+                Some(indexes) if indexes.latest().is_some() => return Ok(look(indexes)),
+                Some(_) | None => {}
+            }
+        }
     }
 
     /// Looks by an index, and once more when that led astray: an index is a hint.

@@ -54,6 +54,10 @@ impl EmbeddedStore {
 
 fn opened(path: &Path) -> Result<Database, StoreError> {
     let database = Database::create(path).map_err(failed)?;
+    // A file that is complete is not written to: there may be no room.
+    if is_known(&database) {
+        return Ok(database);
+    }
     let write = database.begin_write().map_err(failed)?;
     {
         write.open_table(NODES).map_err(failed)?;
@@ -72,6 +76,16 @@ fn opened(path: &Path) -> Result<Database, StoreError> {
     }
     write.commit().map_err(failed)?;
     Ok(database)
+}
+
+/// Whether the file is one of ours, of the format that is written today.
+fn is_known(database: &Database) -> bool {
+    let format = || -> Result<_, redb::Error> {
+        let read = database.begin_read()?;
+        read.open_table(NODES)?;
+        Ok(read.open_table(FACTS)?.get(FORMAT)?.map(|value| value.value()))
+    };
+    format().is_ok_and(|format| format == Some(FORMAT_VERSION))
 }
 
 impl MetadataStore for EmbeddedStore {

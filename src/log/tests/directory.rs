@@ -31,7 +31,8 @@ fn a_directory_and_a_partitions_identity_survive_a_loss_of_power() {
         let disk = SimDisk::default();
         let dir = open(&disk, root.path());
         dir.claim("cluster", 1, OTHER).expect("claim");
-        let path = dir.create_partition(&partition, ID).expect("create");
+        dir.create_partition(&partition, ID).expect("create");
+        let path = dir.partition_path(&partition);
         let files = Arc::new(Files::new(Arc::new(disk.clone()), 10));
         let log = Log::open(&path, files, small(), OpenHow::NEW, (NOW, 0.0)).expect("open");
         // As the first flush does, before anything in the log counts as durable.
@@ -118,7 +119,7 @@ fn a_partition_set_aside_keeps_its_recovery_point_and_no_stop_counts_as_clean() 
     for _ in 0..2 {
         let dir = open(&disk, root.path());
         dir.claim("cluster", 1, ID).expect("claim");
-        dir.set_aside(&damaged);
+        dir.set_aside(&damaged, false);
         let mut others = offsets(7);
         others.remove(&damaged);
         dir.write_checkpoints(&others, &others).expect("write");
@@ -131,7 +132,7 @@ fn a_partition_set_aside_keeps_its_recovery_point_and_no_stop_counts_as_clean() 
         assert_eq!(how.recovery_point, Some(Offset(7)));
     }
     let dir = open(&disk, root.path());
-    dir.set_aside(&damaged);
+    dir.set_aside(&damaged, false);
     assert_eq!(dir.forget_set_aside("a"), [damaged]);
     dir.mark_clean().expect("mark");
     drop(dir);
@@ -145,7 +146,8 @@ fn a_stray_directory_is_moved_out_of_a_new_partitions_way() {
     let disk = SimDisk::default();
     let dir = open(&disk, root.path());
     let partition = TopicPartition::new("a", 0);
-    let path = dir.create_partition(&partition, OTHER).expect("create");
+    dir.create_partition(&partition, OTHER).expect("create");
+    let path = dir.partition_path(&partition);
     disk.open(&path.join("precious"), crate::disk::Open::Create).expect("a file");
     dir.create_partition(&partition, OTHER).expect("the same again");
     assert!(disk.contents().contains_key(&path.join("precious")));
