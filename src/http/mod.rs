@@ -4,6 +4,7 @@ mod bounded;
 mod page;
 
 use crate::broker::Broker;
+use crate::limits;
 use crate::wire::Budget;
 use axum::Router;
 use axum::extract::State;
@@ -16,9 +17,6 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-
-/// Connections served at one time; a scraper and a health check need one each.
-const CONNECTIONS_MAX: usize = 64;
 
 /// Binds `ottla.http.listener`.
 pub(crate) async fn bind(address: &str) -> io::Result<TcpListener> {
@@ -47,7 +45,7 @@ async fn serve(listener: TcpListener, shown: Shown, mut stopping: watch::Receive
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(shown);
-    let listener = Bounded::new(listener, CONNECTIONS_MAX);
+    let listener = Bounded::new(listener, limits::HTTP_CONNECTIONS_MAX, limits::HTTP_PATIENCE);
     // Who is in the middle of a request is not waited for: it could keep the broker from stopping.
     tokio::select! {
         served = axum::serve(listener, router).into_future() => {
