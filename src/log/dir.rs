@@ -259,7 +259,7 @@ impl LogDir {
     }
 
     /// Says which topic a partition's directory belongs to. Written in place, for nobody reads a
-    /// directory that is being made; made durable with the first records ([`Self::sync_identity`]).
+    /// directory that is being made; durable with the first records ([`Self::sync_identity`]).
     fn identify(&self, partition: &Path, topic_id: TopicId) -> Result<(), DiskError> {
         let id = crate::types::topic_id_text(topic_id);
         let content = format!("version: 0\ntopic_id: {id}");
