@@ -233,8 +233,8 @@ impl LogDir {
         self.path.join(partition.to_string())
     }
 
-    /// Makes a partition's directory, which says which topic it belongs to. Gives whether it was not
-    /// there before.
+    /// Makes a partition's directory, which says which topic it belongs to, and says whether it was
+    /// not there before.
     pub(crate) fn create_partition(
         &self,
         partition: &TopicPartition,
