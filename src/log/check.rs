@@ -111,7 +111,7 @@ impl Checked {
     ) -> Result<(), LogError> {
         remove_states(disk, directory, |base| base > self.end)?;
         if let Some(cut) = self.cut {
-            remove_segments(disk, segments.drain(cut.at + 1..))?;
+            remove_segments(disk, directory, segments.drain(cut.at + 1..).collect())?;
             disk.sync_dir(directory)?;
             let segment = &segments[cut.at];
             tracing::warn!(
@@ -138,12 +138,21 @@ impl Checked {
     }
 }
 
-/// Removes segments, the last one first.
+/// Removes segments, the last one first. Their indexes go before, and durably: one that outlives its
+/// segment would look as if somebody had taken the segment away.
 pub(super) fn remove_segments(
     disk: &dyn Disk,
-    segments: impl DoubleEndedIterator<Item = Arc<Segment>>,
+    directory: &Path,
+    segments: Vec<Arc<Segment>>,
 ) -> Result<(), LogError> {
-    for segment in segments.rev() {
+    if segments.is_empty() {
+        return Ok(());
+    }
+    for segment in &segments {
+        disk.remove_file(&segment.path().with_extension("index"))?;
+    }
+    disk.sync_dir(directory)?;
+    for segment in segments.into_iter().rev() {
         tracing::warn!(segment = %segment.path().display(), "segment behind the end removed");
         for path in segment.mark_deleted(disk)? {
             disk.remove_file(&path)?;

@@ -162,7 +162,7 @@ impl Found {
         start: Offset,
     ) -> Result<(), LogError> {
         let disk = files.disk();
-        remove_segments(disk, self.segments.drain(..))?;
+        remove_segments(disk, directory, self.segments.drain(..).collect())?;
         remove_states(disk, directory, |_| true)?;
         let first = Segment::empty(directory, start, files.clone());
         first.file_for_append()?;
