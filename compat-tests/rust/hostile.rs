@@ -174,8 +174,7 @@ fn half_a_frame_gives_its_memory_up_to_who_waits_for_it() {
     let broker = Broker::with(&SCARCE);
     let mut honest = broker.client();
     assert_eq!(honest.create("honest", 1, &[]), 0);
-    let hoarders = [half_frame(&broker, 400_000), half_frame(&broker, 400_000)];
-    wait_for("the half frames to be held", || (held(&broker) > 1_200_000.0).then_some(()));
+    let hoarders = hoarders(&broker);
     for hoarder in &hoarders {
         // It is not silent, only slow.
         let mut dripping = hoarder.stream.try_clone().expect("a handle");
@@ -205,12 +204,16 @@ fn is_closed_now(mut stream: &TcpStream) -> bool {
     }
 }
 
-/// A connection that sent `size` bytes of a frame of 990,000.
-fn half_frame(broker: &Broker, size: usize) -> Client {
-    let mut half = broker.client();
-    half.write(&990_000i32.to_be_bytes());
-    half.write(&vec![0; size]);
-    half
+/// Two that sent 400,000 bytes of 990,000: one holds nearly all [`SCARCE`] memory, the other more
+/// than there was, so that a third has to wait.
+fn hoarders(broker: &Broker) -> [Client; 2] {
+    [600_000.0, 1_200_000.0].map(|then_held| {
+        let mut half = broker.client();
+        half.write(&990_000i32.to_be_bytes());
+        half.write(&[0; 400_000]);
+        wait_for("the half frame to be held", || (held(broker) > then_held).then_some(()));
+        half
+    })
 }
 
 /// Bytes of frames that all connections hold.
@@ -249,9 +252,7 @@ fn waiting_for_memory_holds_up_no_answers_and_keeps_none_for_the_gone() {
     let broker = Broker::with(&SCARCE);
     let mut client = broker.client();
     assert_eq!(client.create("held", 1, &[]), 0);
-    // One holds nearly everything, and one more than there was; the third waits.
-    let hoarders = [half_frame(&broker, 480_000), half_frame(&broker, 480_000)];
-    wait_for("memory to be held", || (held(&broker) > 1_500_000.0).then_some(()));
+    let hoarders = hoarders(&broker);
     let mut pipelined = broker.client();
     let small = produce_request("held", 0, -1, batch(now_ms(), &[b"x"]));
     let frame = pipelined.frame(ApiKey::Produce, 9, &small);
