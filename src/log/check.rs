@@ -138,8 +138,8 @@ impl Checked {
     }
 }
 
-/// Removes segments, the last one first. Their indexes go before, and durably: one that outlives its
-/// segment would look as if somebody had taken the segment away.
+/// Removes segments, the last one first. Their indexes go before, and durably: one that outlives
+/// its segment would look as if somebody had taken the segment away.
 pub(super) fn remove_segments(
     disk: &dyn Disk,
     directory: &Path,
