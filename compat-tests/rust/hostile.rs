@@ -258,15 +258,20 @@ fn waiting_for_memory_holds_up_no_answers_and_keeps_none_for_the_gone() {
     let frame = pipelined.frame(ApiKey::Produce, 9, &small);
     pipelined.write(&frame);
     pipelined.write(&990_000i32.to_be_bytes());
-    pipelined.write(&[0; 300_000]);
+    // Little enough for the end to arrive behind it, unread as it is.
+    pipelined.write(&[0; 100_000]);
     let began = Instant::now();
     let answer: ProduceResponse = pipelined.receive(ApiKey::Produce, 9);
     assert_eq!(answer.responses[0].partition_responses[0].error_code, 0);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    drop((pipelined, hoarders));
+    let open = || broker.metric("kafka_server_socketservermetrics_connection_count");
+    assert_eq!(open(), 4.0);
+    drop(pipelined);
     let began = Instant::now();
-    wait_for("all of it to be given back", || (held(&broker) < 1.0).then_some(()));
+    wait_for("the one that waits to be noticed gone", || (open() < 4.0).then_some(()));
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    drop(hoarders);
+    wait_for("all of it to be given back", || (held(&broker) < 1.0).then_some(()));
 }
 
 #[test]
