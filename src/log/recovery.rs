@@ -130,8 +130,9 @@ fn find(
     how: OpenHow,
 ) -> Result<Found, LogError> {
     let disk = files.disk();
-    let mut segments = list(directory, files)?;
-    check::check_names(&disk.read_dir(directory)?, &segments)?;
+    let names = disk.read_dir(directory)?;
+    let mut segments = list(directory, files, &names)?;
+    check::check_names(&names, &segments)?;
     let mut unsynced_from = 0;
     match how.recovery_point {
         None => check::check_ends(&segments, config)?,
@@ -141,7 +142,7 @@ fn find(
             checked.apply(disk, directory, &mut segments)?;
         }
     }
-    remove_leftovers(disk, directory, &segments)?;
+    remove_leftovers(disk, directory, &names, &segments)?;
     let mut found = Found { segments, unsynced_from, is_new: false };
     if found.segments.is_empty() {
         found.begin_at(directory, files, how.log_start)?;
@@ -173,13 +174,17 @@ impl Found {
 }
 
 /// The segments in a directory, by base offset.
-fn list(directory: &Path, files: &Arc<Files>) -> Result<Vec<Arc<Segment>>, LogError> {
+fn list(
+    directory: &Path,
+    files: &Arc<Files>,
+    names: &[String],
+) -> Result<Vec<Arc<Segment>>, LogError> {
     let mut segments = Vec::new();
-    for name in files.disk().read_dir(directory)? {
+    for name in names {
         let Some(base) = name.strip_suffix(".log").and_then(|base| base.parse().ok()) else {
             continue;
         };
-        let size = files.open(&directory.join(&name))?.len()?;
+        let size = files.open(&directory.join(name))?.len()?;
         let segment = Segment::sealed(directory, Offset(base), size, files.clone());
         segments.push(Arc::new(segment));
     }
@@ -191,9 +196,10 @@ fn list(directory: &Path, files: &Arc<Files>) -> Result<Vec<Arc<Segment>>, LogEr
 fn remove_leftovers(
     disk: &dyn Disk,
     directory: &Path,
+    names: &[String],
     segments: &[Arc<Segment>],
 ) -> Result<(), LogError> {
-    for name in disk.read_dir(directory)? {
+    for name in names {
         let is_left = match name.rsplit_once('.') {
             Some((_, "deleted" | "tmp")) => true,
             Some((base, "index" | "timeindex")) => base.parse().is_ok_and(|base| {
@@ -202,7 +208,7 @@ fn remove_leftovers(
             _ => false,
         };
         if is_left {
-            disk.remove_file(&directory.join(&name))?;
+            disk.remove_file(&directory.join(name))?;
         }
     }
     Ok(())

@@ -43,10 +43,11 @@ impl<S: Subscriber> Layer<S> for Repeats {
             event.metadata().callsite().hash(&mut line.0);
             event.record(&mut line);
         }
-        let (mut written, left_out) = (true, self.lock().end(clock::now()));
-        if is_fault {
-            written = self.lock().admit(line.0.finish());
-        }
+        let (written, left_out) = {
+            let mut window = self.lock();
+            let left_out = window.end(clock::now());
+            (!is_fault || window.admit(line.0.finish()), left_out)
+        };
         if left_out > 0 {
             tracing::warn!(left_out, "faults repeated and were not logged");
         }
